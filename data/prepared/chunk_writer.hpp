@@ -1,9 +1,12 @@
 /// Cuts rows of a source_table into chunks and writes them as one Arrow IPC
 /// file, batch i = chunk i; of many small chunks each batch holds several, and
-/// the schema says how many (data/store/chunk_file.hpp reads them).
+/// the schema says how many (data/store/chunk_file.hpp reads them). A few
+/// threads make batches ahead of the one that writes.
 #pragma once
 
+#include "data/prepared/row_numbers.hpp"
 #include "data/source/source_table.hpp"
+#include "store/work_watch.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -12,19 +15,28 @@
 
 namespace ballast::data {
 
-/// Rows of one part of the prepared set, in order: sample i is row
-/// `table_rows[i]` of `table`.
+/// Rows of one part of the prepared set, in order: sample i is row `rows[i]` of
+/// `table`.
 struct part_rows {
   const source_table* table = nullptr;
-  std::vector<uint64_t> table_rows;
+  row_numbers rows;
 };
 
-/// Writes `path` (synced) and returns the description of each chunk. `row` as
-/// in the manifest. ballast_error{disk_full|run_dir_unusable|stopped}.
+struct write_options {
+  /// For what is in the way of memory; on the disk of the set.
+  std::filesystem::path folder;
+  /// For rows that are not in memory.
+  uint64_t memory = uint64_t{1} << 30;
+  store::work_watch stop = {};
+};
+
+/// Writes `path` (synced) and returns the description of each chunk, the same
+/// for any limit of memory and number of threads. `row` as in the manifest.
+/// ballast_error{disk_full|run_dir_unusable|stopped}, and of the rows.
 std::vector<ledger::chunk_info>
 write_chunks(const std::filesystem::path& path, const ledger::row_shape& row,
              const part_rows& part,
              const std::vector<std::span<const uint64_t>>& chunks,
-             const store::work_watch& stop = {});
+             const write_options& how);
 
 } // namespace ballast::data

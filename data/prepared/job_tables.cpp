@@ -1,11 +1,12 @@
 #include "data/prepared/job_tables.hpp"
 
+#include "data/prepared/prepare_cache.hpp"
 #include "data/prepared/set_identity.hpp"
+#include "data/prepared/set_rows.hpp"
 #include "data/prepared/test_split.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/placement/joint_bins.hpp"
 #include "runtime/placement/row_cells.hpp"
-#include "runtime/placement/row_lists.hpp"
 #include "runtime/placement/target_bins.hpp"
 
 #include <algorithm>
@@ -17,9 +18,7 @@ namespace ballast::data {
 namespace {
 
 std::array<float, placement::token_profile_size>
-profile_of(const source_table& table, uint64_t row) {
-  std::vector<float> tokens(table.row.features);
-  row_values(table, row, tokens);
+profile_of(std::span<const float> tokens) {
   std::array<float, placement::token_profile_size> out{};
   placement::token_profile(tokens, out);
   return out;
@@ -27,19 +26,25 @@ profile_of(const source_table& table, uint64_t row) {
 
 /// The cells of the training rows.
 placement::row_cells token_cells(const source_table& table,
-                                 const std::vector<uint64_t>& rows) {
-  const size_t taken = std::min(rows.size(), placement::rows_looked_at_max);
+                                 const row_numbers& rows) {
+  const size_t taken =
+      std::min<size_t>(rows.size(), placement::rows_looked_at_max);
   std::vector<float> points;
+  std::vector<float> tokens(table.row.features);
   for (size_t i = 0; i < taken; ++i) {
-    const auto point = profile_of(table, rows[i * rows.size() / taken]);
+    row_values(table, rows[i * rows.size() / taken], tokens);
+    const auto point = profile_of(tokens);
     points.insert(points.end(), point.begin(), point.end());
   }
   return placement::row_cells(points, placement::token_profile_size);
 }
 
 void put_into_cells(const placement::row_cells& cells, source_table& table) {
-  for (uint64_t row = 0; row < table.rows; ++row)
-    table.target_bins.push_back(cells.of(profile_of(table, row)));
+  std::vector<int32_t> out(table.rows);
+  for_each_place(table, [&](uint64_t place, std::span<const float> tokens) {
+    out[place] = cells.of(profile_of(tokens));
+  });
+  table.target_bins = by_row(table, std::move(out));
 }
 
 /// The columns of `balance.by`, then that of `balance.group`.
@@ -54,39 +59,63 @@ std::vector<column_to_keep> kept_of(const job& what) {
 
 } // namespace
 
-job_tables::job_tables(const job& what, const std::filesystem::path& spill,
-                       const store::work_watch& stop) {
+job_tables::job_tables(const job& what, const write_options& how) {
+  read(what, how);
+  divide(what);
+}
+
+job_tables::job_tables(const job& what,
+                       std::shared_ptr<const prepared_set> same_rows,
+                       const write_options& how) {
+  tables_of_set from(std::move(same_rows), what.data.test.has_value(), how);
+  train = std::move(from.train);
+  test = std::move(from.test);
+  divide(what);
+}
+
+void job_tables::read(const job& what, const write_options& how) {
   source_request request;
-  request.stop = stop;
+  request.stop = how.stop;
+  request.room = {how.memory, how.folder / "rows", refuse_write};
   request.kept = kept_of(what);
   request.label = label_of(what);
   request.seed = what.seed;
   request.data = &what.data;
-  request.spill = spill;
+  request.spill = how.folder;
   train = read_source(what.data.train, request);
+  if (!what.data.test)
+    return;
+  request.test = true;
+  request.pointer = "/data/test";
+  request.like = &train;
+  request.kept.resize(what.balance.by.size()); // groups: those of `train`
+  // Of what the training set leaves, but enough to get on with.
+  constexpr uint64_t least = 8;
+  request.room.bytes = std::max(
+      how.memory / least,
+      how.memory - std::min<uint64_t>(how.memory, train.features.size()));
+  test = read_source(*what.data.test, request);
+  const ledger::stored_type stored =
+      wider_type(train.row.stored, test->row.stored);
+  widen(train, stored);
+  widen(*test, stored);
+}
+
+void job_tables::divide(const job& what) {
   train_rows.table = test_rows.table = &train;
-  if (what.data.test) {
-    request.test = true;
-    request.pointer = "/data/test";
-    request.like = &train;
-    request.kept.resize(what.balance.by.size()); // groups: those of `train`
-    test = read_source(*what.data.test, request);
-    const ledger::stored_type stored =
-        wider_type(train.row.stored, test->row.stored);
-    widen(train, stored);
-    widen(*test, stored);
-    test_rows = {&*test, placement::all_rows(test->rows)};
+  if (test) {
+    test_rows = {&*test, row_numbers::all(test->rows)};
+    train_rows.rows = row_numbers::all(train.rows);
   } else {
-    test_rows.table_rows =
+    const std::vector<uint64_t> chosen =
         choose_test_rows(train.labels, train.row.classes, train.rows,
                          what.data.test_fraction, what.seed);
+    test_rows.rows = row_numbers::some(chosen);
+    train_rows.rows = row_numbers::without(train.rows, chosen);
   }
-  train_rows.table_rows = what.data.test
-                              ? placement::all_rows(train.rows)
-                              : rows_without(train.rows, test_rows.table_rows);
-  if (request.label == label_kind::target)
+  if (label_of(what) == label_kind::target)
     choose_bins();
-  if (request.label == label_kind::none)
+  if (label_of(what) == label_kind::none)
     choose_cells();
   placement_bins = histogram_bins(train.row);
   if (!what.balance.group.empty())
@@ -106,7 +135,7 @@ void job_tables::choose_joint_bins(size_t columns) {
       std::move_iterator(train.kept.begin()), std::move_iterator(end));
   for (size_t i = 0; test && i < columns; ++i)
     append(both[i], test->kept[i]);
-  placement::joint_bins bins = bins_of_columns(both, train_rows.table_rows);
+  placement::joint_bins bins = bins_of_columns(both, train_rows.rows.listed());
   if (bins.count > placement::joint_bins_max)
     throw ballast_error(errc::invalid_data,
                         "the columns have " + std::to_string(bins.count) +
@@ -125,8 +154,9 @@ void job_tables::choose_joint_bins(size_t columns) {
 /// Defined by the training targets; those of the test set use the same bins.
 void job_tables::choose_bins() {
   std::vector<float> targets;
-  for (uint64_t row : train_rows.table_rows)
-    targets.push_back(train.targets[row]);
+  targets.reserve(train_rows.rows.size());
+  for (uint64_t i = 0; i < train_rows.rows.size(); ++i)
+    targets.push_back(train.targets[train_rows.rows[i]]);
   const std::vector<float> edges = placement::bin_edges(std::move(targets));
   train.row.target_bins = uint32_t(edges.size() + 1);
   for (float target : train.targets)
@@ -136,7 +166,7 @@ void job_tables::choose_bins() {
 }
 
 void job_tables::choose_cells() {
-  const placement::row_cells cells = token_cells(train, train_rows.table_rows);
+  const placement::row_cells cells = token_cells(train, train_rows.rows);
   train.row.target_bins = cells.count();
   put_into_cells(cells, train);
   if (test)

@@ -1,15 +1,16 @@
-/// The sources of a job in memory, split into training and test rows, with the
+/// The sources of a job, split into training and test rows, with the
 /// bins by which rows are counted: the step between reading files and placing
 /// rows. Exists only while a set is prepared.
 #pragma once
 
 #include "data/prepared/chunk_writer.hpp"
+#include "data/prepared/prepared_set.hpp"
 #include "data/source/source_table.hpp"
 #include "runtime/job/job.hpp"
 #include "store/work_watch.hpp"
 
 #include <cstdint>
-#include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -24,13 +25,17 @@ struct job_tables {
   uint32_t placement_bins = 0;      // values of train.class_or_bin()
   std::span<const uint32_t> groups; // by row of `train`; empty: no groups
 
-  /// ballast_error as read_source throws them, and of `balance`.
-  /// `spill`: an existing folder for rows that do not fit into memory.
-  job_tables(const job& what, const std::filesystem::path& spill,
-             const store::work_watch& stop);
+  /// ballast_error as read_source throws them, and of `balance`. Features take
+  /// `how.memory`; the rest of them goes to `how.folder`.
+  job_tables(const job& what, const write_options& how);
+  /// The same, of a set that has the same rows. damaged_set.
+  job_tables(const job& what, std::shared_ptr<const prepared_set> same_rows,
+             const write_options& how);
   job_tables(const job_tables&) = delete;
 
 private:
+  void read(const job& what, const write_options& how);
+  void divide(const job& what);
   void choose_joint_bins(size_t columns);
   void choose_bins();
   void choose_cells();

@@ -4,7 +4,9 @@
 #include "data/prepared/prepare_cache.hpp"
 #include "data/prepared/prepared_folder.hpp"
 #include "data/prepared/set_identity.hpp"
+#include "data/prepared/set_rows.hpp"
 #include "data/source/column_choice.hpp"
+#include "data/store/host_memory.hpp"
 #include "runtime/balance/chunk_layout.hpp"
 #include "runtime/base/fault_point.hpp"
 #include "runtime/base/json_text.hpp"
@@ -68,26 +70,38 @@ uint32_t chunk_rows_of(const job& what, uint64_t rows) {
       balance::chunk_rows_for(rows, what.elastic.workers)));
 }
 
+/// What the rows have, by sample; `room` holds it where these are not all rows.
+template <class T>
+std::span<const T> picked(std::span<const T> of_row, const row_numbers& rows,
+                          std::vector<T>& room) {
+  if (of_row.empty() || rows.are_all())
+    return of_row;
+  room.reserve(rows.size());
+  for (uint64_t i = 0; i < rows.size(); ++i)
+    room.push_back(of_row[rows[i]]);
+  return room;
+}
+
 std::vector<balance::chunk_layout> place(const job& what,
                                          const job_tables& from) {
-  const std::vector<uint64_t>& rows = from.train_rows.table_rows;
-  std::vector<int32_t> labels;
-  std::vector<int32_t> counted_by;
-  std::vector<uint32_t> groups;
-  for (uint64_t row : rows) {
-    labels.push_back(from.train.class_or_bin()[row]);
-    counted_by.push_back(from.train.histogram_bin()[row]);
-    if (!from.groups.empty())
-      groups.push_back(from.groups[row]);
-  }
+  const row_numbers& rows = from.train_rows.rows;
+  std::vector<int32_t> some_labels;
+  std::vector<int32_t> some_bins;
+  std::vector<uint32_t> some_groups;
+  const std::span<const int32_t> labels =
+      picked<int32_t>(from.train.class_or_bin(), rows, some_labels);
+  const std::span<const int32_t> counted_by =
+      from.train.joint_bins.empty()
+          ? labels
+          : picked<int32_t>(from.train.histogram_bin(), rows, some_bins);
+  const std::span<const uint32_t> groups =
+      picked<uint32_t>(from.groups, rows, some_groups);
   const placement_spec& spec = what.data.placement;
-  std::vector<double> column;
-  if (!spec.column.empty()) {
-    const std::vector<double> all =
-        column_values(from.train, spec.column, "/data/placement/column");
-    for (uint64_t row : rows)
-      column.push_back(all[row]);
-  }
+  std::vector<double> all;
+  std::vector<double> some;
+  if (!spec.column.empty())
+    all = column_values(from.train, spec.column, "/data/placement/column");
+  const std::span<const double> column = picked<double>(all, rows, some);
   const placement::placement_rows of{rows.size(), labels, from.placement_bins,
                                      column, groups};
   if (failure mistake = placement_mistake(spec, of, what.elastic.workers))
@@ -122,33 +136,33 @@ std::vector<std::string> sources_of(const job& what) {
   return out;
 }
 
-void write_set(const job& what, const std::vector<std::string>& sources,
-               const std::string& key, const fs::path& folder,
-               const store::work_watch& stop) {
-  const job_tables from(what, folder, stop);
-  check_stop(stop);
-  ledger::manifest about;
-  about.sources = sources;
-  about.content_id = key;
+/// `about.row`: that of the set.
+void write_set(const job& what, const job_tables& from, ledger::manifest about,
+               const write_options& how) {
+  check_stop(how.stop);
   about.label = from.train.label;
   about.left_out = from.train.left_out;
   about.class_names = from.train.class_names;
-  about.row = from.train.row;
-  apply_pipeline(what, about.row);
-  about.train_rows = from.train_rows.table_rows.size();
-  about.test_rows = from.test_rows.table_rows.size();
+  about.train_rows = from.train_rows.rows.size();
+  about.test_rows = from.test_rows.rows.size();
   const std::vector<balance::chunk_layout> lists = place(what, from);
-  stop.expect(about.train_rows + about.test_rows);
+  how.stop.expect(about.train_rows + about.test_rows);
   about.placement = chunks_by_worker(lists);
   about.whole_chunks = !what.balance.group.empty();
-  about.train = write_chunks(folder / "train.arrow", about.row, from.train_rows,
-                             chunks_of(lists), stop);
+  about.train = write_chunks(how.folder / "train.arrow", about.row,
+                             from.train_rows, chunks_of(lists), how);
   const std::vector<balance::chunk_layout> test{
       balance::cut_in_order(placement::all_rows(about.test_rows),
                             chunk_rows_of(what, about.test_rows))};
-  about.test = write_chunks(folder / "test.arrow", about.row, from.test_rows,
-                            chunks_of(test), stop);
-  write_manifest(folder, std::move(about));
+  about.test = write_chunks(how.folder / "test.arrow", about.row,
+                            from.test_rows, chunks_of(test), how);
+  write_manifest(how.folder, std::move(about));
+}
+
+uint64_t rows_memory(const prepare_options& options) {
+  constexpr uint64_t part =
+      4; // labels, placements and the page cache need some
+  return options.rows_memory.value_or(available_memory_bytes() / part);
 }
 
 /// Removes a half-written folder on every exit.
@@ -161,10 +175,25 @@ struct folder_guard {
   }
 };
 
+void check_unchanged(const job& what, const json& identity,
+                     prepare_cache& cache, const store::work_watch& stop) {
+  if (const json now = set_identity(what, cache, stop); now != identity)
+    throw ballast_error(errc::invalid_data,
+                        changed_source(what, identity, now) +
+                            ": changed while the data were prepared; try again "
+                            "when it is complete",
+                        "/data/train");
+}
+
+/// A complete set of the same rows, or null: the sources are read.
+using set_of_rows = std::shared_ptr<const prepared_set>;
+
 /// Under the exclusive lock of `key`: prepares the set and moves it into place.
+/// damaged_set: nothing is made.
 void make_set(const job& what, const std::vector<std::string>& sources,
               const json& identity, const std::string& key,
-              prepare_cache& cache, const store::work_watch& stop) {
+              const set_of_rows& same_rows, prepare_cache& cache,
+              const prepare_options& options) {
   const fs::path making = cache.making_of(key);
   const fs::path place = cache.folder_of(key);
   folder_guard guard{making};
@@ -174,13 +203,21 @@ void make_set(const job& what, const std::vector<std::string>& sources,
   fs::create_directory(making, error);
   if (error)
     refuse_write(making, error.value());
-  write_set(what, sources, key, making, stop);
-  if (const json now = set_identity(what, cache, stop); now != identity)
-    throw ballast_error(errc::invalid_data,
-                        changed_source(what, identity, now) +
-                            ": changed while the data were prepared; try again "
-                            "when it is complete",
-                        "/data/train");
+  const write_options how{making, rows_memory(options), options.stop};
+  ledger::manifest about;
+  about.sources = sources;
+  about.content_id = key;
+  if (same_rows != nullptr) {
+    const job_tables from(what, same_rows, how);
+    about.row = from.train.row; // behind the pipeline
+    write_set(what, from, std::move(about), how);
+  } else {
+    const job_tables from(what, how);
+    about.row = from.train.row;
+    apply_pipeline(what, about.row);
+    write_set(what, from, std::move(about), how);
+    check_unchanged(what, identity, cache, options.stop);
+  }
   store::sync_path(making);
   if (int fault = fault_point("cache.rename"))
     refuse_write(place, fault);
@@ -198,9 +235,8 @@ public:
       : what_(what), options_(options), cache_(folder),
         identity_(set_identity(what, cache_, options.stop)),
         sources_(sources_of(what)) {
-    content_hash hash;
-    hash.update(json_text(identity_));
-    key_ = hex16(hash.digest());
+    key_ = key_of(identity_);
+    rows_key_ = key_of(rows_identity(identity_));
   }
 
   std::shared_ptr<prepared_set> find_or_make() {
@@ -250,6 +286,11 @@ public:
 
 private:
   static constexpr int rounds_max = 5;
+  static std::string key_of(const json& identity) {
+    content_hash hash;
+    hash.update(json_text(identity));
+    return hex16(hash.digest());
+  }
 
   std::string name_of_rows(const ledger::manifest& about) const {
     return printable(what_.data.train.format == source_format::graph
@@ -339,9 +380,47 @@ private:
     }
   }
 
+  /// Another set of the cache that has the same rows. It may be removed, or
+  /// found damaged, at any moment before it is held.
+  set_of_rows find_same_rows() const {
+    if (!set_has_all_columns(what_))
+      return nullptr;
+    for (const std::string& key : cache_.sets_of_rows(rows_key_)) {
+      if (key == key_ || !fs::exists(cache_.folder_of(key) / "manifest.json"))
+        continue;
+      auto lock = std::make_shared<store::file_lock>(cache_.lock_of(key));
+      if (!data::take(*lock, store::file_lock::mode::shared) ||
+          !fs::exists(cache_.folder_of(key) / "manifest.json"))
+        continue;
+      try {
+        return open_held(cache_.folder_of(key), lock, sources_);
+      } catch (const ballast_error& error) {
+        tell_damaged(error.what());
+      }
+    }
+    return nullptr;
+  }
+
+  void tell_damaged(const std::string& why) const {
+    if (options_.warn)
+      options_.warn(why + "; the sources are read instead");
+  }
+
+  void make_from(const set_of_rows& same_rows) {
+    make_set(what_, sources_, identity_, key_, same_rows, cache_, options_);
+    cache_.note_rows(rows_key_, key_);
+  }
+
   void make() {
     try {
-      make_set(what_, sources_, identity_, key_, cache_, options_.stop);
+      if (const set_of_rows same_rows = find_same_rows()) {
+        try {
+          return make_from(same_rows);
+        } catch (const damaged_set& damage) {
+          tell_damaged(damage.what());
+        }
+      }
+      make_from(nullptr);
     } catch (const std::bad_alloc&) {
       throw ballast_error(errc::device_failed,
                           "not enough memory to prepare the data; prepare it "
@@ -355,6 +434,7 @@ private:
   const json identity_;
   const std::vector<std::string> sources_; // to find them may cost requests
   std::string key_;
+  std::string rows_key_;
   std::shared_ptr<store::file_lock> lock_;
 };
 

@@ -87,6 +87,7 @@ std::string hash_bytes_of(const std::string& path, const std::string& pointer,
 }
 
 constexpr size_t damaged_kept_max = 3;
+constexpr size_t sets_of_rows_max = 16;
 constexpr const char* damaged_suffix = ".damaged-";
 
 bool is_damaged(const std::string& name) {
@@ -175,6 +176,7 @@ prepare_cache::prepare_cache(fs::path folder) : folder_(std::move(folder)) {
   check_owner(folder_);
   make_folder(folder_ / "locks");
   make_folder(folder_ / "sources");
+  make_folder(folder_ / "rows");
 }
 
 bool prepare_cache::is_key(const std::string& name) {
@@ -263,6 +265,25 @@ std::string prepare_cache::hash_of(const std::string& path,
                         pointer);
   write_small_file(memo, json_text(json{{"about", about}, {"hash", out}}));
   return out;
+}
+
+std::vector<std::string>
+prepare_cache::sets_of_rows(const std::string& rows_key) const {
+  std::vector<std::string> out;
+  std::ifstream in(folder_ / "rows" / rows_key);
+  for (std::string key; out.size() < sets_of_rows_max && std::getline(in, key);)
+    if (is_key(key))
+      out.push_back(key);
+  return out;
+}
+
+void prepare_cache::note_rows(const std::string& rows_key,
+                              const std::string& key) const {
+  std::string text = key + "\n";
+  for (const std::string& one : sets_of_rows(rows_key))
+    if (one != key && fs::exists(folder_of(one)))
+      text += one + "\n";
+  write_small_file(folder_ / "rows" / rows_key, text);
 }
 
 void prepare_cache::touch(const std::string& key) const {

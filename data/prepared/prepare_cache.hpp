@@ -5,6 +5,7 @@
 ///                   are kept for analysis
 ///   locks/KEY       shared: in use; exclusive: being prepared or removed
 ///   sources/HASH    hash of a source file, by path, size, time, inode
+///   rows/HASH       sets that were made of the same rows, the newest first
 /// Safe for many processes at once. The folder must belong to this user and be
 /// writable by no other. Errors: ballast_error{run_dir_unusable, disk_full}
 /// with the path.
@@ -36,6 +37,10 @@ public:
   /// read once.
   std::string hash_of(const std::string& path, const std::string& pointer,
                       const store::work_watch& stop = {});
+
+  /// The sets noted for these rows, whether or not they are still there.
+  std::vector<std::string> sets_of_rows(const std::string& rows_key) const;
+  void note_rows(const std::string& rows_key, const std::string& key) const;
 
   std::filesystem::path folder_of(const std::string& key) const;
   std::filesystem::path making_of(const std::string& key) const;

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace ballast::data {
@@ -34,6 +35,9 @@ struct prepare_options {
   /// Told of a damaged set, and of columns that were left out, on any thread;
   /// may be empty.
   std::function<void(const std::string&)> warn = {};
+  /// For the features of the sources' rows; what goes beyond it lies on the
+  /// disk meanwhile. Nothing: a fourth of what this process may use.
+  std::optional<uint64_t> rows_memory = {};
 };
 
 /// Reads the job's sources, applies the pipeline, places the rows on

@@ -181,4 +181,22 @@ nlohmann::json set_identity(const job& what, prepare_cache& cache,
   return out;
 }
 
+nlohmann::json rows_identity(const json& set_identity) {
+  json out;
+  for (const char* field :
+       {"format", "regression", "tokens", "train", "test", "pipeline"})
+    if (set_identity.contains(field))
+      out[field] = set_identity[field];
+  return out;
+}
+
+bool set_has_all_columns(const job& what) {
+  const data_spec& data = what.data;
+  return what.balance.by.empty() && what.balance.group.empty() &&
+         (data.placement.column.empty() ||
+          data.placement.column == data.train.label) &&
+         data.train.format != source_format::synthetic &&
+         (!data.test || data.test->format != source_format::synthetic);
+}
+
 } // namespace ballast::data

@@ -19,6 +19,15 @@ label_kind label_of(const job& what);
 nlohmann::json set_identity(const job& what, prepare_cache& cache,
                             const store::work_watch& stop);
 
+/// Of that, what determines the rows themselves: sources, columns and pipeline,
+/// but not how they are placed, cut and divided into training and test set.
+nlohmann::json rows_identity(const nlohmann::json& set_identity);
+
+/// Whether all that the job needs of a row is in a prepared set: not so the
+/// columns that only placing or balancing looks at, and synthetic rows are
+/// sooner made.
+bool set_has_all_columns(const job& what);
+
 /// The source that differs between two identities of one job, for a message;
 /// empty if none does.
 std::string changed_source(const job& what, const nlohmann::json& before,

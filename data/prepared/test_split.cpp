@@ -40,18 +40,4 @@ std::vector<uint64_t> choose_test_rows(std::span<const int32_t> labels,
   return out;
 }
 
-std::vector<uint64_t> rows_without(uint64_t rows,
-                                   const std::vector<uint64_t>& test) {
-  std::vector<uint64_t> out;
-  out.reserve(rows - test.size());
-  auto next = test.begin();
-  for (uint64_t row = 0; row < rows; ++row) {
-    if (next != test.end() && *next == row)
-      ++next;
-    else
-      out.push_back(row);
-  }
-  return out;
-}
-
 } // namespace ballast::data

@@ -15,8 +15,4 @@ std::vector<uint64_t> choose_test_rows(std::span<const int32_t> labels,
                                        uint32_t classes, uint64_t rows,
                                        double fraction, uint64_t seed);
 
-/// The rows of [0, rows) that are not in `test` (ascending).
-std::vector<uint64_t> rows_without(uint64_t rows,
-                                   const std::vector<uint64_t>& test);
-
 } // namespace ballast::data

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <set>
 
 namespace ballast::data {
@@ -132,12 +131,53 @@ void table_rows::finish(size_t features) {
   table_.row.features = uint32_t(features);
   table_.row.shape = {uint32_t(features)};
   table_.row.stored = ledger::stored_type::float32;
-  table_.features.resize(values_.size() * sizeof(float));
-  if (!values_.empty())
-    std::memcpy(table_.features.data(), values_.data(), table_.features.size());
-  values_ = {};
+  table_.row.vocabulary = range_.vocabulary;
   table_.rows = std::max(table_.labels.size(), table_.targets.size());
-  narrow(table_);
+  if (file_) {
+    store();
+    file_->are_of(table_.row.features);
+    table_.elsewhere = std::move(file_);
+    // Converted when they are read.
+    table_.row.stored = range_.uint8   ? ledger::stored_type::uint8
+                        : range_.int16 ? ledger::stored_type::int16
+                                       : ledger::stored_type::float32;
+    return;
+  }
+  if (range_.int16)
+    narrow(table_);
+  table_.features.shrink_to_fit();
+}
+
+/// Moves what is in memory to the file.
+void table_rows::store() {
+  file_->append(table_.features.data(), table_.features.size());
+  table_.features = growing_bytes();
+}
+
+float* table_rows::more(size_t rows, size_t features) {
+  constexpr size_t on_the_way = size_t{8} << 20;
+  const size_t bytes = rows * features * sizeof(float);
+  const size_t before = table_.features.size();
+  if (!file_ && before + bytes > request_.room.bytes)
+    file_ =
+        std::make_shared<row_file>(request_.room.file, request_.room.refuse);
+  if (file_ &&
+      before + bytes > std::min<size_t>(request_.room.bytes, on_the_way))
+    store();
+  return more_in_memory(bytes);
+}
+
+float* table_rows::more_in_memory(size_t bytes) {
+  const size_t before = table_.features.size();
+  table_.features.resize(before + bytes);
+  return reinterpret_cast<float*>(table_.features.data() + before);
+}
+
+void table_rows::refuse_feature(double number, const std::string& column,
+                                const std::string& place) const {
+  if (!std::isfinite(float(number)))
+    refuse_number(number, column, place);
+  refuse_token(number, column, place);
 }
 
 void table_rows::refuse_number(double number, const std::string& column,

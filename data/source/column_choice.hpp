@@ -2,12 +2,14 @@
 /// validates their numbers. Shared by the readers of tables.
 #pragma once
 
+#include "data/source/number_columns.hpp"
 #include "data/source/source_table.hpp"
 #include "store/work_watch.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -60,19 +62,15 @@ public:
         names_.emplace(name, int32_t(names_.size()));
   }
 
-  template <class Place>
-  void feature(double number, const std::string& column, Place place) {
-    const float value = float(number);
-    // Also false for NaN. A double beyond float32 becomes infinite.
-    if (!(value - value == 0))
-      refuse_number(number, column, place());
-    if (request_.label == label_kind::none)
-      count_token(number, column, place);
-    values_.push_back(value);
-  }
+  /// Room for the features of the next rows, row after row.
+  float* more(size_t rows, size_t features);
+  /// What they have in common; kept up to date by whoever fills the room.
+  number_range& range() { return range_; }
+  /// One of them is no number to train on, or no token.
+  [[noreturn]] void refuse_feature(double number, const std::string& column,
+                                   const std::string& place) const;
   template <class Place>
   void label(double number, const std::string& column, Place place) {
-    check_stop(request_.stop);
     if (request_.label == label_kind::target) {
       const float value = float(number);
       if (!(value - value == 0))
@@ -90,21 +88,21 @@ public:
   /// A label that is text; one class for each text. For classes only.
   template <class Place>
   void label(std::string_view name, const std::string& column, Place place) {
-    check_stop(request_.stop);
     if (name.empty())
       refuse_missing(column, place());
-    const auto [found, fresh] =
-        names_.try_emplace(std::string(name), int32_t(names_.size()));
-    if (fresh && (request_.like != nullptr || names_.size() > classes_max))
-      refuse_new_name(name, column, place());
+    auto found = names_.find(name);
+    if (found == names_.end()) {
+      found = names_.emplace(name, int32_t(names_.size())).first;
+      if (request_.like != nullptr || names_.size() > classes_max)
+        refuse_new_name(name, column, place());
+    }
     table_.labels.push_back(found->second);
   }
   bool labels_are_text() const { return !names_.empty(); }
   /// For rows of tokens, which have no label: all get one class.
-  void no_label() {
-    check_stop(request_.stop);
+  void no_labels(size_t rows) {
     table_.row.classes = 1;
-    table_.labels.push_back(0);
+    table_.labels.resize(table_.labels.size() + rows);
   }
   /// The next row's cell of kept column `index`; empty: missing.
   void keep(size_t index, std::string_view cell);
@@ -112,14 +110,6 @@ public:
   void finish(size_t features);
 
 private:
-  template <class Place>
-  void count_token(double number, const std::string& column, Place place) {
-    if (!(number >= 0 && number < double(tokens_max)) ||
-        number != double(int32_t(number)))
-      refuse_token(number, column, place());
-    table_.row.vocabulary =
-        std::max(table_.row.vocabulary, uint32_t(number) + 1);
-  }
   [[noreturn]] void refuse_token(double number, const std::string& column,
                                  const std::string& place) const;
   [[noreturn]] void refuse_number(double number, const std::string& column,
@@ -132,14 +122,18 @@ private:
                                     const std::string& column,
                                     const std::string& place) const;
   void number_names();
+  void store();
+  float* more_in_memory(size_t bytes);
   [[noreturn]] void refuse_new_class(double number, const std::string& column,
                                      const std::string& place) const;
 
   source_table& table_;
   const source_request& request_;
-  std::vector<float> values_;
+  number_range range_;
+  std::shared_ptr<row_file> file_;               // if memory does not hold them
   std::vector<placement::text_numbers> numbers_; // by kept column
-  std::map<std::string, int32_t> names_; // of classes; numbered as they come
+  // Of classes; numbered as they come.
+  std::map<std::string, int32_t, std::less<>> names_;
 };
 
 } // namespace ballast::data

@@ -15,12 +15,18 @@ class csv_records {
 public:
   /// `text` must outlive the records.
   explicit csv_records(std::string_view text);
+  /// Of text from the middle of a file, whose separator is known.
+  csv_records(std::string_view text, char separator) : text_(text) {
+    ends_[0] = separator;
+  }
 
   /// The next record's fields, valid until the next call; false at the end.
   bool next(std::vector<std::string_view>& fields);
   /// The line at which the last record begins, from 1.
   uint64_t line() const { return line_; }
   char separator() const { return ends_[0]; }
+  /// How much of the text the records so far took.
+  size_t at() const { return at_; }
   /// The last record ended inside quotes: the file is truncated, or a quote is
   /// missing.
   bool broken() const { return broken_; }

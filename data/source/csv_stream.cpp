@@ -1,89 +1,92 @@
 #include "data/source/csv_stream.hpp"
 
-#include "data/base/arrow_support.hpp"
 #include "data/source/cell_number.hpp"
-#include "data/source/source_error.hpp"
 #include "runtime/base/printable.hpp"
 
 #include <arrow/api.h>
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace ballast::data {
 
 namespace {
 
-constexpr size_t rows_of_batch = 8192;
 /// For the first cell of a column that is not missing.
 constexpr size_t rows_looked_ahead = 1000;
 /// Of wide rows fewer.
-constexpr size_t cells_of_batch = size_t{1} << 22;
-
-/// "1,5", as a spreadsheet of many countries writes it.
-std::string decimal_comma_hint(std::string_view cell) {
-  std::string with_point(cell);
-  std::replace(with_point.begin(), with_point.end(), ',', '.');
-  double ignored = 0;
-  return parse_number(with_point, ignored) == parsed::number
-             ? "; numbers have a decimal point here: write 1.5 for 1,5"
-             : "";
-}
-
-std::string row_text(uint64_t row, uint64_t line) {
-  return "row " + std::to_string(row) + " (line " + std::to_string(line) + ")";
-}
-
-std::string detail_of(std::string_view cell) {
-  constexpr size_t shown_max = 40;
-  return "'" + printable(cell, shown_max) + "' is no number";
-}
+constexpr size_t bytes_looked_ahead = size_t{64} << 20;
 
 } // namespace
 
-csv_stream::csv_stream(std::string name, std::string text, terms how)
-    : path_(std::move(name)), how_(std::move(how)), text_(std::move(text)),
-      records_(text_) {
+csv_stream::csv_stream(std::string name, text_input text, terms how)
+    : how_(std::move(how)), text_(std::move(text), how_.block_bytes) {
+  format_.path = std::move(name);
+  format_.pointer = how_.pointer;
+  format_.null_values = how_.null_values;
   read_header();
+  read_first_row();
+  find_numeric();
+  for (size_t i = 0; i < format_.columns.size(); ++i)
+    format_.chosen.push_back(int(i));
 }
 
 void csv_stream::refuse(const std::string& why) const {
   throw ballast_error(errc::invalid_data, why, how_.pointer);
 }
 
-std::string csv_stream::here() const {
-  return printable(path_) + ": " + row_text(row_, records_.line());
+/// Reads another block.
+bool csv_stream::more() {
+  csv_block block;
+  if (!text_.next(block))
+    return false;
+  if (text_.too_long())
+    refuse(printable(format_.path) + ": has a row of more than " +
+           std::to_string(csv_record_bytes_max >> 20) +
+           " MiB; is a quote opened and never closed?");
+  blocks_.push_back(std::move(block));
+  return true;
 }
 
-std::string csv_stream::place_of(int64_t row) const {
-  const place& at = places_.at(size_t(row));
-  return printable(path_) + ": " + row_text(at.row, at.line);
-}
-
-/// Also reads the first row, which tells columns of numbers from text.
 void csv_stream::read_header() {
-  if (!records_.next(fields_))
-    refuse(printable(path_) +
-           ": is empty; expected a line with the column names");
-  for (std::string_view name : fields_)
-    columns_.push_back({std::string(trimmed(name)), false});
-  has_row_ = next_row();
-  if (!has_row_)
-    refuse(printable(path_) +
-           ": has no rows after its header; the data set is empty");
-  find_numeric();
-  for (size_t i = 0; i < columns_.size(); ++i)
-    chosen_.push_back(int(i));
-  cells_.resize(chosen_.size());
+  for (;; blocks_.pop_front()) {
+    if (blocks_.empty() && !more())
+      refuse(printable(format_.path) +
+             ": is empty; expected a line with the column names");
+    csv_block& block = blocks_.front();
+    csv_records records(block.text());
+    std::vector<std::string_view> names;
+    if (!records.next(names)) {
+      before_.lines +=
+          uint64_t(std::count(block.text().begin(), block.text().end(), '\n'));
+      continue; // nothing but empty lines
+    }
+    for (std::string_view one : names)
+      format_.columns.push_back({std::string(trimmed(one)), false});
+    format_.separator = records.separator();
+    const std::string_view header = block.text().substr(0, records.at());
+    before_.lines += uint64_t(std::count(header.begin(), header.end(), '\n'));
+    block.begin = records.at();
+    return;
+  }
 }
 
-std::string_view csv_stream::value_of(std::string_view cell) const {
-  const std::string_view out = trimmed(cell);
-  return std::find(how_.null_values.begin(), how_.null_values.end(), out) ==
-                 how_.null_values.end()
-             ? out
-             : std::string_view();
+/// It tells columns of numbers from text.
+void csv_stream::read_first_row() {
+  csv_place before = before_;
+  for (size_t i = 0; i < blocks_.size() || more(); ++i) {
+    csv_cursor row(format_, blocks_[i].text(), before);
+    if (row.next()) {
+      for (std::string_view cell : row.fields())
+        first_row_.emplace_back(cell);
+      first_line_ = row.line();
+      return;
+    }
+    const std::string_view empty = blocks_[i].text();
+    before.lines += uint64_t(std::count(empty.begin(), empty.end(), '\n'));
+  }
+  refuse(printable(format_.path) +
+         ": has no rows after its header; the data set is empty");
 }
 
 /// By the first cell of each that says something.
@@ -91,180 +94,150 @@ void csv_stream::find_numeric() {
   if (how_.all_text)
     return;
   std::vector<size_t> silent; // columns, so far
-  for (size_t i = 0; i < columns_.size(); ++i)
+  for (size_t i = 0; i < format_.columns.size(); ++i)
     silent.push_back(i);
   const auto tells = [this](size_t column, std::string_view cell) {
     double ignored = 0;
-    const parsed found = parse_number(value_of(cell), ignored);
-    columns_[column].numeric = found != parsed::text;
+    const parsed found = parse_number(format_.value_of(cell), ignored);
+    format_.columns[column].numeric = found != parsed::text;
     return found != parsed::empty;
   };
-  std::erase_if(silent, [&](size_t i) { return tells(i, fields_[i]); });
-  csv_records ahead(text_);
+  std::erase_if(silent, [&](size_t i) { return tells(i, first_row_[i]); });
+  size_t rows = 1;
+  size_t bytes = 0;
   std::vector<std::string_view> row;
   for (size_t i = 0;
-       i < rows_looked_ahead && !silent.empty() && ahead.next(row); ++i)
-    if (i > 0) // behind the header
+       !silent.empty() && rows < rows_looked_ahead &&
+       bytes < bytes_looked_ahead && (i < blocks_.size() || more());
+       ++i) {
+    bytes += blocks_[i].size;
+    csv_records ahead(blocks_[i].text(), format_.separator);
+    for (; !silent.empty() && rows < rows_looked_ahead && ahead.next(row);
+         ++rows)
       std::erase_if(silent, [&](size_t column) {
         return column < row.size() && tells(column, row[column]);
       });
-}
-
-bool csv_stream::next_row() {
-  if (!records_.next(fields_))
-    return false;
-  ++row_;
-  if (records_.broken())
-    refuse(here() + ": a quote is opened and never closed");
-  if (fields_.size() != columns_.size())
-    refuse(here() + " has " + std::to_string(fields_.size()) +
-           " columns, the header has " + std::to_string(columns_.size()));
-  return true;
+  }
 }
 
 std::shared_ptr<arrow::Schema> csv_stream::schema() {
   arrow::FieldVector fields;
-  for (const column& one : columns_)
-    fields.push_back(
-        arrow::field(one.name, one.numeric ? arrow::float64() : arrow::utf8()));
+  for (size_t i = 0; i < format_.columns.size(); ++i)
+    fields.push_back(format_.field(int(i)));
   return arrow::schema(std::move(fields));
 }
 
 bool csv_stream::read_as(int column, column_content what) {
-  columns_.at(size_t(column)).numeric = what == column_content::numbers;
+  format_.columns.at(size_t(column)).numeric = what == column_content::numbers;
   return true;
 }
-
-// -- columns that are left out ------------------------------------------------
 
 void csv_stream::leave_out(const std::vector<int>& columns, bool all) {
   if (how_.texts == nullptr)
     return;
   for (int i : columns)
-    how_.texts->try_emplace(columns_[size_t(i)].name,
-                            text_cell{std::string(fields_[size_t(i)]), path_,
-                                      row_text(row_, records_.line())});
-  for (size_t i = 0; i < columns_.size(); ++i)
-    if (const auto found = how_.texts->find(columns_[i].name);
+    how_.texts->try_emplace(format_.columns[size_t(i)].name,
+                            text_cell{first_row_[size_t(i)], format_.path,
+                                      row_text(before_.rows + 1, first_line_)});
+  for (size_t i = 0; i < format_.columns.size(); ++i)
+    if (const auto found = how_.texts->find(format_.columns[i].name);
         found != how_.texts->end())
-      watched_.emplace_back(i, &found->second);
-  // There is nothing to train on unless one of them is numeric after all.
-  while (all && next_row())
-    check_texts();
+      format_.watched.emplace_back(i, &found->second);
+  if (all)
+    check_all_texts();
 }
 
-void csv_stream::check_texts() const {
-  for (const auto& [column, first] : watched_)
-    if (double found = 0;
-        parse_number(value_of(fields_[column]), found) == parsed::number &&
-        std::isfinite(found)) // some files write "nan" for missing text
-      refuse_text(column, *first);
-}
-
-std::string csv_stream::at(const std::string& where, size_t column) const {
-  return where + ", column '" + printable(columns_[column].name) + "': ";
-}
-
-std::string csv_stream::not_a_number(const std::string& where, size_t column,
-                                     const std::string& expected,
-                                     std::string_view cell) const {
-  return at(where, column) + expected + ", found text of " +
-         std::to_string(count_characters(cell)) + " characters";
-}
-
-void csv_stream::refuse_text(size_t column, const text_cell& first) const {
-  throw source_error(
-      not_a_number(
-          printable(first.file) + ": " + first.row, column,
-          "expected a number as in " +
-              (first.file == path_ ? row_text(row_, records_.line()) : here()),
-          first.text) +
-          "; correct the cell, or name the columns to train on in " +
-          how_.pointer + "/features",
-      how_.pointer, detail_of(first.text));
+/// There is nothing to train on unless one of them is numeric after all.
+void csv_stream::check_all_texts() {
+  while (!blocks_.empty() || more()) {
+    const std::string_view text = blocks_.front().text();
+    csv_cursor rows(format_, text, before_);
+    while (rows.next())
+      rows.check_texts();
+    before_.rows = rows.row();
+    before_.lines += uint64_t(std::count(text.begin(), text.end(), '\n'));
+    blocks_.pop_front();
+  }
 }
 
 // -- rows ---------------------------------------------------------------------
 
 void csv_stream::choose(std::vector<int> columns) {
-  chosen_ = std::move(columns);
-  cells_.resize(chosen_.size());
+  format_.chosen = std::move(columns);
+}
+
+/// The next block, parsed; false at the end.
+bool csv_stream::take_block(csv_rows& out) {
+  if (blocks_.empty() && !ahead_)
+    more();
+  if (!ahead_ && !blocks_.empty() && blocks_.front().last) {
+    out = parse_block(format_, std::move(blocks_.front())); // all of it
+    blocks_.pop_front();
+    return true;
+  }
+  if (!ahead_)
+    ahead_.emplace(how_.threads, "bl-csv");
+  while (ahead_->under_way() < ahead_->wanted() &&
+         (!blocks_.empty() || more())) {
+    ahead_->give([this, block = std::move(blocks_.front())]() mutable {
+      return parse_block(format_, std::move(block));
+    });
+    blocks_.pop_front();
+  }
+  if (ahead_->under_way() == 0)
+    return false;
+  out = ahead_->take();
+  return true;
 }
 
 std::shared_ptr<arrow::RecordBatch> csv_stream::next() {
-  check_stop(how_.stop);
-  for (std::vector<std::string_view>& one : cells_)
-    one.clear();
-  places_.clear();
-  unescaped_.clear();
-  const size_t most = std::clamp<size_t>(
-      cells_of_batch / std::max<size_t>(1, chosen_.size()), 1, rows_of_batch);
-  while (places_.size() < most) {
-    if (!has_row_ && !next_row())
-      break;
-    has_row_ = false;
-    check_texts();
-    for (size_t i = 0; i < chosen_.size(); ++i) {
-      std::string_view cell = fields_[size_t(chosen_[i])];
-      // Of a cell with doubled quotes only the record has the text.
-      if (cell.data() < text_.data() ||
-          cell.data() > text_.data() + text_.size())
-        cell = unescaped_.emplace_back(cell);
-      cells_[i].push_back(cell);
-    }
-    places_.push_back({row_, records_.line()});
+  for (;;) {
+    check_stop(how_.stop);
+    looked_.reset();
+    if (!take_block(rows_))
+      return nullptr;
+    rows_before_ = before_;
+    before_.rows += rows_.rows;
+    before_.lines += rows_.lines;
+    if (rows_.bad)
+      parse_carefully(format_, rows_.from.text(), rows_before_);
+    if (rows_.batch)
+      return rows_.batch;
   }
-  if (places_.empty())
-    return nullptr;
-  arrow::FieldVector fields;
-  arrow::ArrayVector arrays;
-  for (size_t i = 0; i < chosen_.size(); ++i) {
-    const column& one = columns_[size_t(chosen_[i])];
-    fields.push_back(
-        arrow::field(one.name, one.numeric ? arrow::float64() : arrow::utf8()));
-    arrays.push_back(one.numeric ? numbers(i) : words(i));
-  }
-  return arrow::RecordBatch::Make(arrow::schema(std::move(fields)),
-                                  int64_t(places_.size()), std::move(arrays));
 }
 
-std::shared_ptr<arrow::Array> csv_stream::numbers(size_t chosen) const {
-  arrow::DoubleBuilder out;
-  const std::vector<std::string_view>& cells = cells_[chosen];
-  check_arrow(out.Reserve(int64_t(cells.size())), errc::device_failed, path_);
-  for (size_t row = 0; row < cells.size(); ++row) {
-    double number = 0;
-    switch (parse_number(value_of(cells[row]), number)) {
-    case parsed::number:
-      out.UnsafeAppend(number);
-      break;
-    case parsed::empty:
-      out.UnsafeAppendNull();
-      break;
-    case parsed::text:
-      throw source_error(not_a_number(place_of(int64_t(row)),
-                                      size_t(chosen_[chosen]),
-                                      "expected a number", cells[row]) +
-                             decimal_comma_hint(cells[row]),
-                         how_.pointer, detail_of(cells[row]));
+const csv_stream::looked_at& csv_stream::look() const {
+  if (looked_)
+    return *looked_;
+  looked_at& out = looked_.emplace();
+  out.cells.resize(format_.chosen.size());
+  csv_cursor rows(format_, rows_.from.text(), rows_before_);
+  while (rows.next()) {
+    out.lines.push_back(rows.line());
+    for (size_t i = 0; i < format_.chosen.size(); ++i) {
+      std::string_view cell = rows.fields()[size_t(format_.chosen[i])];
+      if (rows.is_copy(cell))
+        cell = out.unescaped.emplace_back(cell);
+      out.cells[i].push_back(cell);
     }
   }
-  return take_arrow(out.Finish(), errc::device_failed, path_);
+  return out;
 }
 
-std::shared_ptr<arrow::Array> csv_stream::words(size_t chosen) const {
-  arrow::StringBuilder out;
-  for (std::string_view cell : cells_[chosen]) {
-    const std::string_view word = value_of(cell);
-    check_arrow(word.empty() ? out.AppendNull() : out.Append(word),
-                errc::device_failed, path_);
-  }
-  return take_arrow(out.Finish(), errc::device_failed, path_);
+std::string csv_stream::place_of(int64_t row) const {
+  return printable(format_.path) + ": " +
+         row_text(rows_before_.rows + uint64_t(row) + 1,
+                  look().lines.at(size_t(row)));
 }
 
 std::optional<std::string_view> csv_stream::text_of(int chosen,
                                                     int64_t row) const {
-  return value_of(cells_[size_t(chosen)][size_t(row)]);
+  const int column = format_.chosen[size_t(chosen)];
+  if (format_.columns[size_t(column)].numeric)
+    return format_.value_of(look().cells[size_t(chosen)][size_t(row)]);
+  const auto& words =
+      static_cast<const arrow::StringArray&>(*rows_.batch->column(chosen));
+  return words.IsNull(row) ? std::string_view() : words.GetView(row);
 }
 
 } // namespace ballast::data

@@ -2,28 +2,25 @@
 /// cells. A column is of numbers (float64) if the first of its cells that is
 /// not missing is a number, or if it is read as numbers; else of text. A cell
 /// that is empty, or one of the texts that mean so, is missing: null.
+///
+/// Blocks of the file are parsed ahead by a few threads; batches come in the
+/// order of the file and are the same whatever their number. Memory: some
+/// blocks of 1 MiB for each thread, or the longest record.
 #pragma once
 
-#include "data/source/csv_records.hpp"
+#include "data/base/ordered_work.hpp"
+#include "data/source/csv_rows.hpp"
+#include "data/source/csv_text.hpp"
 #include "data/source/record_stream.hpp"
 #include "store/work_watch.hpp"
 
 #include <deque>
-#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace ballast::data {
-
-/// A column with text in the first row of the first file, by name. If any of
-/// its cells holds a number, it is numeric and the text cell is the mistake.
-struct text_cell {
-  std::string text;
-  std::string file;
-  std::string row;
-};
-using text_cells = std::map<std::string, text_cell>;
 
 class csv_stream final : public record_stream {
 public:
@@ -35,9 +32,11 @@ public:
     /// out by its content.
     text_cells* texts = nullptr;
     bool all_text = false; // no cell is read as a number
+    size_t threads = work_threads();
+    size_t block_bytes = csv_block_bytes;
   };
   /// `name`: of the file, for messages; `text`: all of it.
-  csv_stream(std::string name, std::string text, terms how);
+  csv_stream(std::string name, text_input text, terms how);
 
   std::shared_ptr<arrow::Schema> schema() override;
   void choose(std::vector<int> columns) override;
@@ -49,46 +48,33 @@ public:
                                           int64_t row) const override;
 
 private:
-  struct column {
-    std::string name;
-    bool numeric = false;
-  };
-  /// Where a row stands.
-  struct place {
-    uint64_t row = 0;
-    uint64_t line = 0;
+  /// What is found in a block only if somebody asks.
+  struct looked_at {
+    std::vector<uint64_t> lines;                      // of the rows
+    std::vector<std::vector<std::string_view>> cells; // by chosen column
+    std::deque<std::string> unescaped;
   };
   [[noreturn]] void refuse(const std::string& why) const;
-  [[noreturn]] void refuse_text(size_t column, const text_cell& first) const;
+  bool more();
   void read_header();
-  bool next_row();
-  void check_texts() const;
-  std::string here() const;
-  std::string at(const std::string& where, size_t column) const;
-  std::string not_a_number(const std::string& where, size_t column,
-                           const std::string& expected,
-                           std::string_view cell) const;
-  std::shared_ptr<arrow::Array> numbers(size_t chosen) const;
-  std::shared_ptr<arrow::Array> words(size_t chosen) const;
-
-  /// Without blanks around it; empty if it is missing.
-  std::string_view value_of(std::string_view cell) const;
+  void read_first_row();
   void find_numeric();
+  void check_all_texts();
+  bool take_block(csv_rows& out);
+  const looked_at& look() const;
 
-  const std::string path_;
   const terms how_;
-  const std::string text_;
-  csv_records records_;
-  std::vector<column> columns_;
-  std::vector<std::string_view> fields_; // of the row read last
-  std::vector<std::pair<size_t, const text_cell*>> watched_;
-  bool has_row_ = false; // fields_ belong to the next batch
-  uint64_t row_ = 0;
-  std::vector<int> chosen_;
-  // The batch that came last: cells by chosen column.
-  std::vector<std::vector<std::string_view>> cells_;
-  std::vector<place> places_;
-  std::deque<std::string> unescaped_; // that cells_ point to
+  csv_format format_;
+  csv_text text_;
+  std::deque<csv_block> blocks_; // read, not yet parsed
+  std::vector<std::string> first_row_;
+  uint64_t first_line_ = 0;
+  csv_place before_; // of the block that comes next
+  // The batch that came last.
+  csv_rows rows_;
+  csv_place rows_before_;
+  mutable std::optional<looked_at> looked_;
+  std::optional<ordered_work<csv_rows>> ahead_; // ends first
 };
 
 } // namespace ballast::data

@@ -11,40 +11,51 @@ namespace ballast::data {
 
 namespace {
 
-constexpr int64_t read_at_once = 4 << 20;
 constexpr std::string_view gzip_begins = "\x1f\x8b";
 
-std::string remote_text(const stored_file& file, const std::string& pointer,
-                        const store::work_watch& stop) {
-  const stream_file from({open_file(file, pointer), file.name, pointer, stop});
-  const std::unique_ptr<arrow::util::Codec> gzip = from.take(
-      arrow::util::Codec::Create(arrow::Compression::GZIP), "cannot be read");
-  std::shared_ptr<arrow::io::InputStream> in = from.take(
-      arrow::io::RandomAccessFile::GetStream(from.file(), 0, from.size()),
-      "cannot be read");
-  if (from.head(2) == gzip_begins)
-    in = from.take(arrow::io::CompressedInputStream::Make(gzip.get(), in),
-                   "cannot be unpacked");
-  std::string out;
-  for (;;) {
-    from.check_stop();
-    const size_t before = out.size();
-    out.resize(before + size_t(read_at_once));
-    const int64_t got = from.take(in->Read(read_at_once, out.data() + before),
-                                  "cannot be read");
-    out.resize(before + size_t(got));
-    if (got == 0)
-      return out;
+class remote_text {
+public:
+  remote_text(const stored_file& file, const std::string& pointer,
+              const store::work_watch& stop)
+      : from_({open_file(file, pointer), file.name, pointer, stop}),
+        gzip_(from_.take(arrow::util::Codec::Create(arrow::Compression::GZIP),
+                         "cannot be read")),
+        in_(from_.take(arrow::io::RandomAccessFile::GetStream(from_.file(), 0,
+                                                              from_.size()),
+                       "cannot be read")) {
+    if (from_.head(2) == gzip_begins)
+      in_ = from_.take(arrow::io::CompressedInputStream::Make(gzip_.get(), in_),
+                       "cannot be unpacked");
   }
-}
+
+  size_t read(char* to, size_t bytes) {
+    size_t done = 0;
+    while (done < bytes) {
+      from_.check_stop();
+      const int64_t got = from_.take(
+          in_->Read(int64_t(bytes - done), to + done), "cannot be read");
+      if (got == 0)
+        break;
+      done += size_t(got);
+    }
+    return done;
+  }
+
+private:
+  const stream_file from_;
+  const std::unique_ptr<arrow::util::Codec> gzip_;
+  std::shared_ptr<arrow::io::InputStream> in_;
+};
 
 } // namespace
 
-std::string text_of_file(const stored_file& file, const std::string& pointer,
-                         const store::work_watch& stop) {
+text_input text_of_file(const stored_file& file, const std::string& pointer,
+                        const store::work_watch& stop) {
   if (file.system)
-    return remote_text(file, pointer, stop);
-  return source_file(file.path, pointer, stop).read_rest();
+    return [from = std::make_shared<remote_text>(file, pointer, stop)](
+               char* to, size_t bytes) { return from->read(to, bytes); };
+  return [from = std::make_shared<source_file>(file.path, pointer, stop)](
+             char* to, size_t bytes) { return from->read(to, bytes); };
 }
 
 } // namespace ballast::data

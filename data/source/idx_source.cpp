@@ -91,14 +91,14 @@ uint64_t values_in(const idx_file& in, size_t from) {
   return values;
 }
 
-std::vector<unsigned char> read_values(idx_file& in) {
+growing_bytes read_values(idx_file& in) {
   uint64_t bytes = values_in(in, 0);
   if (__builtin_mul_overflow(bytes, in.header.value_bytes, &bytes) ||
       bytes > in.file.bytes_at_most())
     in.refuse("is truncated: its header claims " +
               std::to_string(in.header.dimensions[0]) +
               " rows, more than the file can hold; fetch the file again");
-  std::vector<unsigned char> out(bytes);
+  growing_bytes out(bytes);
   read_exactly(in, out.data(), out.size());
   unsigned char beyond;
   if (in.file.read(&beyond, 1) != 0)
@@ -133,12 +133,11 @@ double value_at(const unsigned char* at, idx_type type) {
 }
 
 template <class T>
-std::vector<unsigned char> converted(const std::vector<unsigned char>& from,
-                                     const idx_file& in,
-                                     uint64_t values_a_row) {
+growing_bytes converted(const growing_bytes& from, const idx_file& in,
+                        uint64_t values_a_row) {
   const size_t step = in.header.value_bytes;
   const size_t count = from.size() / step;
-  std::vector<unsigned char> out(count * sizeof(T));
+  growing_bytes out(count * sizeof(T));
   for (size_t i = 0; i < count; ++i) {
     const T to = T(value_at(from.data() + i * step, in.header.type));
     if constexpr (std::is_same_v<T, float>)
@@ -183,7 +182,7 @@ void read_images(idx_file& in, source_table& out) {
 }
 
 void read_labels(idx_file& in, label_kind kind, source_table& out) {
-  const std::vector<unsigned char> bytes = read_values(in);
+  const growing_bytes bytes = read_values(in);
   for (uint64_t row = 0; row < out.rows; ++row) {
     const double number =
         value_at(bytes.data() + row * in.header.value_bytes, in.header.type);

@@ -166,22 +166,6 @@ size_t source_file::read(void* to, size_t bytes) {
   return done;
 }
 
-std::string source_file::read_rest() {
-  std::string out;
-  size_t done = 0;
-  // Exact for plain files; grows by half if it is too small.
-  size_t room = size_t(stream_->packed_bytes) + 1;
-  for (;;) {
-    out.resize(room);
-    done += read(out.data() + done, room - done);
-    if (done < room)
-      break;
-    room += room / 2 + 4096;
-  }
-  out.resize(done);
-  return out;
-}
-
 uint64_t source_file::bytes_at_most() const {
   if (gzdirect(stream_->file) != 0)
     return stream_->packed_bytes - stream_->taken_bytes;

@@ -31,8 +31,6 @@ public:
   /// Fills `to` and returns the bytes read, fewer only at the end. A truncated
   /// .gz is an error.
   size_t read(void* to, size_t bytes);
-  /// The rest of the file.
-  std::string read_rest();
   /// Upper bound of the remaining bytes: a header cannot claim more.
   uint64_t bytes_at_most() const;
   const std::string& path() const { return path_; }

@@ -23,7 +23,7 @@ namespace {
 /// Converts the features to a type of at most the same size in place, front to
 /// back, so that reading stays ahead of writing.
 template <class From, class To>
-void convert_down(std::vector<unsigned char>& bytes) {
+void convert_down(growing_bytes& bytes) {
   const size_t count = bytes.size() / sizeof(From);
   for (size_t i = 0; i < count; ++i) {
     From from;
@@ -36,7 +36,7 @@ void convert_down(std::vector<unsigned char>& bytes) {
 }
 
 template <class From, class To>
-void convert_up(std::vector<unsigned char>& bytes) {
+void convert_up(growing_bytes& bytes) {
   const size_t count = bytes.size() / sizeof(From);
   bytes.resize(count * sizeof(To));
   for (size_t i = count; i-- > 0;) {
@@ -49,7 +49,7 @@ void convert_up(std::vector<unsigned char>& bytes) {
 
 /// To a wider type.
 template <class From>
-void convert_from(std::vector<unsigned char>& bytes, stored_type stored) {
+void convert_from(growing_bytes& bytes, stored_type stored) {
   switch (stored) {
   case stored_type::uint8:
     return; // the narrowest
@@ -109,20 +109,26 @@ void check_like(const source_table& table, const source_table& like,
 }
 
 template <class T>
-T value_at(const source_table& table, uint64_t row, size_t feature) {
-  T number;
-  std::memcpy(&number,
-              table.features.data() +
-                  (row * table.row.features + feature) * sizeof(T),
-              sizeof(T));
-  return number;
+void copy_as_floats(const unsigned char* from, std::span<float> out) {
+  for (size_t i = 0; i < out.size(); ++i) {
+    T number;
+    std::memcpy(&number, from + i * sizeof(T), sizeof(T));
+    out[i] = float(number);
+  }
 }
 
-template <class T>
-void copy_values(const source_table& table, uint64_t row,
-                 std::span<float> out) {
-  for (size_t i = 0; i < out.size(); ++i)
-    out[i] = float(value_at<T>(table, row, i));
+void as_floats(const unsigned char* from, stored_type stored,
+               std::span<float> out) {
+  switch (stored) {
+  case stored_type::uint8:
+    return copy_as_floats<uint8_t>(from, out);
+  case stored_type::int16:
+    return copy_as_floats<int16_t>(from, out);
+  case stored_type::int32:
+    return copy_as_floats<int32_t>(from, out);
+  case stored_type::float32:
+    return copy_as_floats<float>(from, out);
+  }
 }
 
 source_table read_format(const source_spec& spec,
@@ -144,14 +150,24 @@ source_table read_format(const source_spec& spec,
   BALLAST_CHECK(false, "a source of no format");
 }
 
-/// Feature number `feature` of every row.
-template <class T>
+/// Feature number `feature` of every row; exact in int32, too.
 std::vector<double> feature_values(const source_table& table, size_t feature) {
-  std::vector<double> out;
-  out.reserve(table.rows);
-  for (uint64_t row = 0; row < table.rows; ++row)
-    out.push_back(double(value_at<T>(table, row, feature)));
-  return out;
+  std::vector<double> out(table.rows);
+  if (table.elsewhere == nullptr && table.row.stored == stored_type::int32) {
+    for (uint64_t row = 0; row < table.rows; ++row) {
+      int32_t number;
+      std::memcpy(&number,
+                  table.features.data() +
+                      (row * table.row.features + feature) * sizeof(number),
+                  sizeof(number));
+      out[row] = number;
+    }
+    return out;
+  }
+  for_each_place(table, [&](uint64_t place, std::span<const float> values) {
+    out[place] = double(values[feature]);
+  });
+  return by_row(table, std::move(out));
 }
 
 } // namespace
@@ -174,33 +190,47 @@ std::vector<double> column_values(const source_table& table,
                            "features",
                        pointer, "they are " + loaded);
   }
-  const size_t feature = size_t(found - table.columns.begin());
-  switch (table.row.stored) {
-  case stored_type::uint8:
-    return feature_values<uint8_t>(table, feature);
-  case stored_type::int16:
-    return feature_values<int16_t>(table, feature);
-  case stored_type::int32:
-    return feature_values<int32_t>(table, feature);
-  case stored_type::float32:
-    return feature_values<float>(table, feature);
+  return feature_values(table, size_t(found - table.columns.begin()));
+}
+
+void for_each_place(
+    const source_table& table,
+    const std::function<void(uint64_t place, std::span<const float>)>& see) {
+  const size_t width = table.row.features;
+  std::vector<float> values(width);
+  if (table.elsewhere == nullptr) {
+    for (uint64_t row = 0; row < table.rows; ++row) {
+      row_values(table, row, values);
+      see(row, values);
+    }
+    return;
   }
-  BALLAST_CHECK(false, "values of no type");
+  constexpr uint64_t read_bytes = 1 << 20;
+  const stored_type stored = table.elsewhere->stored();
+  const size_t each = width * stored_bytes(stored);
+  const uint64_t step = std::max<uint64_t>(1, read_bytes / each);
+  std::vector<unsigned char> block(step * each);
+  for (uint64_t first = 0; first < table.rows; first += step) {
+    const uint64_t count = std::min(step, table.rows - first);
+    table.elsewhere->read(first, count, block.data());
+    for (uint64_t i = 0; i < count; ++i) {
+      as_floats(block.data() + i * each, stored, values);
+      see(first + i, values);
+    }
+  }
 }
 
 void row_values(const source_table& table, uint64_t row, std::span<float> out) {
   if (table.made)
     return table.made({&row, 1}, out);
-  switch (table.row.stored) {
-  case stored_type::uint8:
-    return copy_values<uint8_t>(table, row, out);
-  case stored_type::int16:
-    return copy_values<int16_t>(table, row, out);
-  case stored_type::int32:
-    return copy_values<int32_t>(table, row, out);
-  case stored_type::float32:
-    return copy_values<float>(table, row, out);
-  }
+  const stored_type stored =
+      table.elsewhere != nullptr ? table.elsewhere->stored() : table.row.stored;
+  const size_t each = table.row.features * stored_bytes(stored);
+  if (table.elsewhere == nullptr)
+    return as_floats(table.features.data() + row * each, stored, out);
+  std::vector<unsigned char> bytes(each);
+  table.elsewhere->read(table.elsewhere->place_of(row), 1, bytes.data());
+  as_floats(bytes.data(), stored, out);
 }
 
 std::string new_class_text(const source_table& like) {
@@ -227,6 +257,10 @@ void widen(source_table& table, stored_type stored) {
   const stored_type from = table.row.stored;
   if (from >= stored)
     return;
+  if (table.elsewhere != nullptr) {
+    table.row.stored = stored; // converted when they are read
+    return;
+  }
   switch (from) {
   case stored_type::uint8:
     convert_from<uint8_t>(table.features, stored);

@@ -1,10 +1,16 @@
-/// All rows of one source in memory, as its reader produced them (of a
-/// synthetic one: what makes them): the step between files and chunks. Features
-/// are stored row after row in the smallest of uint8, int16, int32 and float32
-/// that holds every value exactly (numbers with more than 24 bits are rounded
-/// to float32).
+/// All rows of one source, as its reader produced them (of a synthetic one:
+/// what makes them): the step between files and chunks. Features are stored row
+/// after row in the smallest of uint8, int16, int32 and float32 that holds
+/// every value exactly (numbers with more than 24 bits are rounded to float32);
+/// in memory, or of a table beyond a limit in a file. In memory is always, for
+/// each row, its label or target (4 bytes), its bin or cell (4 more, of a
+/// regression and of tokens), a number for each kept column (4), and where a
+/// condition took only some rows the row's number (8).
 #pragma once
 
+#include "data/base/growing_bytes.hpp"
+#include "data/source/row_file.hpp"
+#include "data/source/stored_rows.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/ledger/manifest.hpp"
 #include "runtime/placement/joint_bins.hpp"
@@ -13,6 +19,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,11 +36,13 @@ constexpr int64_t tokens_max = 1 << 24;
 struct source_table {
   ledger::row_shape row;
   uint64_t rows = 0;
-  std::vector<unsigned char> features;
+  growing_bytes features;
   /// Instead of `features`: makes those of these rows, float32, one row after
   /// another. Any thread.
   std::function<void(std::span<const uint64_t> rows, std::span<float> out)>
       made;
+  /// Instead of `features`: they lie here.
+  std::shared_ptr<const stored_rows> elsewhere;
   std::vector<int32_t> labels;      // classes; all 0 without labels
   std::vector<float> targets;       // regression
   std::vector<int32_t> target_bins; // set once bins, or cells, are chosen
@@ -85,6 +94,13 @@ struct column_to_keep {
   std::string pointer; // of the field that names it
 };
 
+/// How much memory the features of a table may take, and where the rest goes.
+struct row_room {
+  uint64_t bytes = UINT64_MAX;
+  std::filesystem::path file = {}; // a new one, which has no name afterwards
+  nameless_file::refusal refuse = nullptr;
+};
+
 /// The context of a source that its reader needs.
 struct source_request {
   label_kind label = label_kind::number_of_class;
@@ -95,6 +111,7 @@ struct source_request {
   const source_table* like = nullptr;
   /// For tables (csv, parquet) only.
   std::vector<column_to_keep> kept = {};
+  row_room room = {}; // for tables only
   /// Ends the reading with ballast_error{stopped}.
   store::work_watch stop = {};
   /// Of a source of the format graph: what it is a part of. Stays as long as
@@ -126,6 +143,22 @@ std::string place_of(const source_table& table, uint64_t row);
 std::vector<double> column_values(const source_table& table,
                                   const std::string& name,
                                   const std::string& pointer);
+
+/// Calls `see` with the features of every row, in the order in which they lie
+/// (elsewhere: by place), as they are before any pipeline step.
+void for_each_place(
+    const source_table& table,
+    const std::function<void(uint64_t place, std::span<const float>)>& see);
+/// What for_each_place() was told, by row.
+template <class T>
+std::vector<T> by_row(const source_table& table, std::vector<T> by_place) {
+  if (table.elsewhere == nullptr)
+    return by_place;
+  std::vector<T> out(by_place.size());
+  for (uint64_t row = 0; row < out.size(); ++row)
+    out[row] = by_place[table.elsewhere->place_of(row)];
+  return out;
+}
 
 /// A row's features as stored, before any pipeline step.
 void row_values(const source_table& table, uint64_t row, std::span<float> out);

@@ -198,34 +198,47 @@ private:
                         request_.pointer);
   }
 
-  std::vector<double> numbers(const arrow::RecordBatch& batch, size_t place,
+  const arrow::Array& numbers(const arrow::RecordBatch& batch, size_t place,
                               size_t number) const {
     const arrow::Array& column = *batch.column(int(place));
     refuse_missing(column, number);
-    return numbers_of(column);
+    return column;
   }
 
+  /// Column by column; what is wrong is still found row by row.
   void append(const arrow::RecordBatch& batch, table_rows& rows) {
+    check_stop(request_.stop);
     std::vector<double> labels;
-    std::vector<std::vector<double>> features;
     if (choice_.label && !label_is_text_)
-      labels = numbers(batch, *label_, *choice_.label);
+      labels = numbers_of(numbers(batch, *label_, *choice_.label));
+    std::vector<const arrow::Array*> features;
     for (size_t i = 0; i < features_.size(); ++i)
-      features.push_back(numbers(batch, features_[i], choice_.features[i]));
-    for (int64_t row = 0; row < batch.num_rows(); ++row) {
+      features.push_back(&numbers(batch, features_[i], choice_.features[i]));
+    const std::optional<bad_cell> bad = put_rows(
+        features, batch.num_rows(), request_.label == label_kind::none,
+        rows.more(size_t(batch.num_rows()), features.size()), rows.range());
+    append_labels(batch, labels, bad ? bad->row + 1 : batch.num_rows(), rows);
+    if (bad)
+      rows.refuse_feature(bad->number,
+                          columns_[choice_.features[bad->column]].name,
+                          place_of(bad->row));
+    for (size_t i = 0; i < kept_.size(); ++i)
+      for (int64_t row = 0; row < batch.num_rows(); ++row)
+        rows.keep(i, text_of(batch, kept_[i], row));
+  }
+
+  void append_labels(const arrow::RecordBatch& batch,
+                     const std::vector<double>& labels, int64_t count,
+                     table_rows& rows) const {
+    if (!choice_.label)
+      return rows.no_labels(size_t(count));
+    const std::string& name = columns_[*choice_.label].name;
+    for (int64_t row = 0; row < count; ++row) {
       const auto here = [&] { return place_of(row); };
       if (label_is_text_)
-        rows.label(text_of(batch, *label_, row), columns_[*choice_.label].name,
-                   here);
-      else if (choice_.label)
-        rows.label(labels[size_t(row)], columns_[*choice_.label].name, here);
+        rows.label(text_of(batch, *label_, row), name, here);
       else
-        rows.no_label();
-      for (size_t i = 0; i < features.size(); ++i)
-        rows.feature(features[i][size_t(row)],
-                     columns_[choice_.features[i]].name, here);
-      for (size_t i = 0; i < kept_.size(); ++i)
-        rows.keep(i, text_of(batch, kept_[i], row));
+        rows.label(labels[size_t(row)], name, here);
     }
   }
 

@@ -1,0 +1,262 @@
+#include "data/source/csv_quick.hpp"
+
+#include "data/base/arrow_support.hpp"
+#include "data/source/cell_number.hpp"
+
+#include <arrow/api.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cctype>
+#include <cmath>
+#include <cstring>
+
+namespace ballast::data {
+
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "eight digits are read as one number, the first in the low byte");
+
+/// As many digits as a double has for sure, and powers of ten that it holds
+/// exactly: the quotient is then rounded once, as it has to be (Clinger, "How
+/// to read floating point numbers accurately", PLDI 1990).
+constexpr uint64_t exact_max = uint64_t{1} << 53;
+constexpr std::array<double, 23> powers_of_ten = {
+    1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+constexpr std::array<uint64_t, 9> whole_powers = {
+    1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+constexpr size_t digits_max = 18; // fit into 64 bits
+
+/// The digits that `at` begins with, 8 at once, behind those of `number`.
+/// Returns how many; more than digits_max: too many.
+inline size_t take_digits(const char*& at, uint64_t& number) {
+  size_t out = 0;
+  for (;;) {
+    uint64_t bytes;
+    std::memcpy(&bytes, at, sizeof(bytes));
+    // The high bit of every byte that is no digit.
+    const uint64_t low = bytes ^ 0x3030303030303030;
+    const uint64_t other =
+        (((low & 0x7f7f7f7f7f7f7f7f) + 0x7676767676767676) | low) &
+        0x8080808080808080;
+    const auto count = size_t(std::countr_zero(other)) / 8; // 8: all are
+    if (count == 0)
+      return out;
+    // Zeros in front; then pairs, fours and eights are joined.
+    uint64_t part = low << (64 - 8 * count);
+    part = (part * 10) + (part >> 8);
+    part = (((part & 0x000000ff000000ff) * 0x000f424000000064) +
+            (((part >> 16) & 0x000000ff000000ff) * 0x0000271000000001)) >>
+           32;
+    number = number * whole_powers[count] + part;
+    at += count;
+    out += count;
+    if (count < 8 || out > digits_max)
+      return out;
+  }
+}
+
+enum class kind : uint8_t { skipped, number, word, watched };
+
+/// One column of the block while it is read.
+struct column_cells {
+  kind is = kind::skipped;
+  double* numbers = nullptr;
+  std::shared_ptr<arrow::Buffer> memory; // of the numbers
+  std::vector<int64_t> missing;          // rows
+  std::vector<std::string_view> words;
+};
+
+class quick_parser {
+public:
+  quick_parser(const csv_format& how, std::string_view text, uint64_t rows_max)
+      : how_(how), at_(text.data()), end_(text.data() + text.size()),
+        // Each has at least a byte for every cell.
+        rows_max_(int64_t(std::min<uint64_t>(
+            rows_max, text.size() / how.columns.size() + 1))),
+        columns_(how.columns.size()) {
+    for (std::string_view one : how.null_values)
+      if (one.empty() || !std::isalpha(static_cast<unsigned char>(one[0])))
+        quick_ = false; // it may look like a number
+    for (int i : how.chosen) {
+      column_cells& one = columns_[size_t(i)];
+      one.is = how.columns[size_t(i)].numeric ? kind::number : kind::word;
+      if (one.is == kind::word || one.memory != nullptr)
+        continue;
+      one.memory =
+          take_arrow(arrow::AllocateBuffer(rows_max_ * int64_t(sizeof(double))),
+                     errc::device_failed, how.path);
+      one.numbers = reinterpret_cast<double*>(one.memory->mutable_data());
+    }
+    for (const auto& [column, first] : how.watched)
+      if (columns_[column].is == kind::skipped)
+        columns_[column].is = kind::watched;
+      else
+        plain_ = false; // both
+  }
+
+  /// False: give up.
+  bool read() {
+    if (!plain_)
+      return false;
+    for (;;) {
+      while (at_ < end_ && is_line_end(*at_))
+        ++at_;
+      if (at_ >= end_)
+        return true;
+      if (rows_ == rows_max_ || !read_row())
+        return false;
+      ++rows_;
+    }
+  }
+
+  std::shared_ptr<arrow::RecordBatch> batch() const {
+    if (rows_ == 0)
+      return nullptr;
+    arrow::FieldVector fields;
+    arrow::ArrayVector arrays;
+    for (int i : how_.chosen) {
+      fields.push_back(how_.field(i));
+      const column_cells& one = columns_[size_t(i)];
+      arrays.push_back(one.is == kind::number ? numbers(one) : words(one));
+    }
+    return arrow::RecordBatch::Make(arrow::schema(std::move(fields)), rows_,
+                                    std::move(arrays));
+  }
+
+private:
+  static bool is_line_end(char one) { return one == '\n' || one == '\r'; }
+  bool ends_cell(char one) const {
+    return one == how_.separator || is_line_end(one);
+  }
+
+  bool read_row() {
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      if (i > 0) {
+        if (*at_ != how_.separator || at_ >= end_)
+          return false; // too few
+        ++at_;
+      }
+      if (!read_cell(columns_[i]))
+        return false;
+    }
+    return at_ >= end_ || is_line_end(*at_); // else too many
+  }
+
+  bool read_cell(column_cells& column) {
+    if (column.is == kind::number && quick_) {
+      const char* at = at_;
+      if (double found; quick_number(at, found) && ends_cell(*at)) {
+        column.numbers[rows_] = found;
+        at_ = at;
+        return true;
+      }
+    }
+    const char* begin = at_;
+    while (!ends_cell(*at_))
+      ++at_;
+    const std::string_view cell(begin, size_t(at_ - begin));
+    switch (column.is) {
+    case kind::skipped:
+      return true;
+    case kind::word:
+      column.words.push_back(how_.value_of(cell));
+      return true;
+    case kind::number:
+      return read_number(column, cell);
+    case kind::watched:
+      break;
+    }
+    double found = 0;
+    return parse_number(how_.value_of(cell), found) != parsed::number ||
+           !std::isfinite(found);
+  }
+
+  bool read_number(column_cells& column, std::string_view cell) const {
+    double& out = column.numbers[rows_];
+    switch (parse_number(how_.value_of(cell), out)) {
+    case parsed::number:
+      return true;
+    case parsed::empty:
+      out = 0;
+      column.missing.push_back(rows_);
+      return true;
+    case parsed::text:
+      break;
+    }
+    return false;
+  }
+
+  std::shared_ptr<arrow::Array> numbers(const column_cells& of) const {
+    std::shared_ptr<arrow::Buffer> valid;
+    if (!of.missing.empty()) {
+      valid = take_arrow(arrow::AllocateBitmap(rows_), errc::device_failed,
+                         how_.path);
+      std::memset(valid->mutable_data(), 0xff, size_t(valid->size()));
+      for (int64_t row : of.missing)
+        valid->mutable_data()[row / 8] &= uint8_t(~(1u << (row % 8)));
+    }
+    return std::make_shared<arrow::DoubleArray>(
+        rows_,
+        arrow::SliceBuffer(of.memory, 0, rows_ * int64_t(sizeof(double))),
+        valid, int64_t(of.missing.size()));
+  }
+
+  std::shared_ptr<arrow::Array> words(const column_cells& of) const {
+    arrow::StringBuilder out;
+    for (std::string_view word : of.words)
+      check_arrow(word.empty() ? out.AppendNull() : out.Append(word),
+                  errc::device_failed, how_.path);
+    return take_arrow(out.Finish(), errc::device_failed, how_.path);
+  }
+
+  const csv_format& how_;
+  const char* at_;
+  const char* const end_; // a line end is there
+  const int64_t rows_max_;
+  int64_t rows_ = 0;
+  bool quick_ = true; // no number means that the cell is missing
+  bool plain_ = true;
+  std::vector<column_cells> columns_;
+};
+
+} // namespace
+
+bool quick_number(const char*& at, double& out) {
+  const char* here = at;
+  const bool minus = *here == '-';
+  here += minus;
+  uint64_t number = 0;
+  size_t digits = take_digits(here, number);
+  if (digits == 0 || digits > digits_max)
+    return false;
+  size_t fraction = 0;
+  if (*here == '.') {
+    ++here;
+    fraction = take_digits(here, number);
+    digits += fraction;
+    if (fraction == 0 || digits > digits_max)
+      return false;
+  }
+  if (number > exact_max)
+    return false;
+  const double found = double(number) / powers_of_ten[fraction];
+  out = minus ? -found : found;
+  at = here;
+  return true;
+}
+
+std::optional<std::shared_ptr<arrow::RecordBatch>>
+parse_quickly(const csv_format& how, std::string_view text, uint64_t rows_max) {
+  if (text.find('"') != std::string_view::npos)
+    return std::nullopt;
+  quick_parser parser(how, text, rows_max);
+  if (!parser.read())
+    return std::nullopt;
+  return parser.batch();
+}
+
+} // namespace ballast::data

@@ -1,0 +1,202 @@
+#include "data/source/csv_rows.hpp"
+
+#include "data/base/arrow_support.hpp"
+#include "data/source/cell_number.hpp"
+#include "data/source/csv_quick.hpp"
+#include "data/source/source_error.hpp"
+#include "runtime/base/printable.hpp"
+
+#include <arrow/api.h>
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+
+namespace ballast::data {
+
+namespace {
+
+/// "1,5", as a spreadsheet of many countries writes it.
+std::string decimal_comma_hint(std::string_view cell) {
+  std::string with_point(cell);
+  std::replace(with_point.begin(), with_point.end(), ',', '.');
+  double ignored = 0;
+  return parse_number(with_point, ignored) == parsed::number
+             ? "; numbers have a decimal point here: write 1.5 for 1,5"
+             : "";
+}
+
+std::string detail_of(std::string_view cell) {
+  constexpr size_t shown_max = 40;
+  return "'" + printable(cell, shown_max) + "' is no number";
+}
+
+std::string not_a_number(const csv_format& how, const std::string& where,
+                         size_t column, const std::string& expected,
+                         std::string_view cell) {
+  return where + ", column '" + printable(how.columns[column].name) +
+         "': " + expected + ", found text of " +
+         std::to_string(count_characters(cell)) + " characters";
+}
+
+/// The cells of a block, by chosen column, and where its rows stand.
+struct careful_cells {
+  std::vector<std::vector<std::string_view>> of;
+  std::vector<csv_place> places;
+  std::deque<std::string> unescaped; // that cells point to
+};
+
+std::shared_ptr<arrow::Array> numbers(const csv_format& how,
+                                      const careful_cells& all, size_t chosen) {
+  arrow::DoubleBuilder out;
+  const std::vector<std::string_view>& cells = all.of[chosen];
+  check_arrow(out.Reserve(int64_t(cells.size())), errc::device_failed,
+              how.path);
+  for (size_t row = 0; row < cells.size(); ++row) {
+    double number = 0;
+    switch (parse_number(how.value_of(cells[row]), number)) {
+    case parsed::number:
+      out.UnsafeAppend(number);
+      break;
+    case parsed::empty:
+      out.UnsafeAppendNull();
+      break;
+    case parsed::text:
+      const csv_place& at = all.places[row];
+      throw source_error(
+          not_a_number(
+              how, printable(how.path) + ": " + row_text(at.rows, at.lines),
+              size_t(how.chosen[chosen]), "expected a number", cells[row]) +
+              decimal_comma_hint(cells[row]),
+          how.pointer, detail_of(cells[row]));
+    }
+  }
+  return take_arrow(out.Finish(), errc::device_failed, how.path);
+}
+
+std::shared_ptr<arrow::Array> words(const csv_format& how,
+                                    const careful_cells& all, size_t chosen) {
+  arrow::StringBuilder out;
+  for (std::string_view cell : all.of[chosen]) {
+    const std::string_view word = how.value_of(cell);
+    check_arrow(word.empty() ? out.AppendNull() : out.Append(word),
+                errc::device_failed, how.path);
+  }
+  return take_arrow(out.Finish(), errc::device_failed, how.path);
+}
+
+} // namespace
+
+std::string row_text(uint64_t row, uint64_t line) {
+  return "row " + std::to_string(row) + " (line " + std::to_string(line) + ")";
+}
+
+std::string_view csv_format::value_of(std::string_view cell) const {
+  const std::string_view out = trimmed(cell);
+  return std::find(null_values.begin(), null_values.end(), out) ==
+                 null_values.end()
+             ? out
+             : std::string_view();
+}
+
+std::shared_ptr<arrow::Field> csv_format::field(int column) const {
+  const struct column& one = columns[size_t(column)];
+  return arrow::field(one.name, one.numeric ? arrow::float64() : arrow::utf8());
+}
+
+// -- record by record ---------------------------------------------------------
+
+void csv_cursor::refuse(const std::string& why) const {
+  throw ballast_error(errc::invalid_data, why, how_.pointer);
+}
+
+std::string csv_cursor::here() const {
+  return printable(how_.path) + ": " + row_text(row_, line());
+}
+
+bool csv_cursor::next() {
+  if (!records_.next(fields_))
+    return false;
+  ++row_;
+  if (records_.broken())
+    refuse(here() + ": a quote is opened and never closed");
+  if (fields_.size() != how_.columns.size())
+    refuse(here() + " has " + std::to_string(fields_.size()) +
+           " columns, the header has " + std::to_string(how_.columns.size()));
+  return true;
+}
+
+void csv_cursor::check_texts() const {
+  for (const auto& [column, first] : how_.watched)
+    if (double found = 0;
+        parse_number(how_.value_of(fields_[column]), found) == parsed::number &&
+        std::isfinite(found)) // some files write "nan" for missing text
+      refuse_text(column, *first);
+}
+
+void csv_cursor::refuse_text(size_t column, const text_cell& first) const {
+  throw source_error(
+      not_a_number(how_, printable(first.file) + ": " + first.row, column,
+                   "expected a number as in " + (first.file == how_.path
+                                                     ? row_text(row_, line())
+                                                     : here()),
+                   first.text) +
+          "; correct the cell, or name the columns to train on in " +
+          how_.pointer + "/features",
+      how_.pointer, detail_of(first.text));
+}
+
+// -- block by block -----------------------------------------------------------
+
+std::shared_ptr<arrow::RecordBatch> parse_carefully(const csv_format& how,
+                                                    std::string_view text,
+                                                    csv_place before) {
+  careful_cells all;
+  all.of.resize(how.chosen.size());
+  csv_cursor rows(how, text, before);
+  while (rows.next()) {
+    rows.check_texts();
+    for (size_t i = 0; i < how.chosen.size(); ++i) {
+      std::string_view cell = rows.fields()[size_t(how.chosen[i])];
+      if (rows.is_copy(cell))
+        cell = all.unescaped.emplace_back(cell);
+      all.of[i].push_back(cell);
+    }
+    all.places.push_back({rows.row(), rows.line()});
+  }
+  if (all.places.empty())
+    return nullptr;
+  arrow::FieldVector fields;
+  arrow::ArrayVector arrays;
+  for (size_t i = 0; i < how.chosen.size(); ++i) {
+    fields.push_back(how.field(how.chosen[i]));
+    arrays.push_back(how.columns[size_t(how.chosen[i])].numeric
+                         ? numbers(how, all, i)
+                         : words(how, all, i));
+  }
+  return arrow::RecordBatch::Make(arrow::schema(std::move(fields)),
+                                  int64_t(all.places.size()),
+                                  std::move(arrays));
+}
+
+csv_rows parse_block(const csv_format& how, csv_block block) {
+  csv_rows out;
+  const std::string_view text = block.text();
+  out.lines = uint64_t(std::count(text.begin(), text.end(), '\n'));
+  if (auto quick = parse_quickly(how, text, out.lines + 1)) {
+    out.batch = std::move(*quick);
+  } else {
+    try {
+      out.batch = parse_carefully(how, text, {});
+    } catch (const ballast_error& error) {
+      if (error.what_failed().code != errc::invalid_data)
+        throw;
+      out.bad = true; // and where only the reader of all blocks knows
+    }
+  }
+  out.rows = out.batch ? uint64_t(out.batch->num_rows()) : 0;
+  out.from = std::move(block);
+  return out;
+}
+
+} // namespace ballast::data
