@@ -408,7 +408,8 @@ private:
 
   void make_from(const set_of_rows& same_rows) {
     make_set(what_, sources_, identity_, key_, same_rows, cache_, options_);
-    cache_.note_rows(rows_key_, key_);
+    if (rows_are_read(what_))
+      cache_.note_rows(rows_key_, key_);
   }
 
   void make() {

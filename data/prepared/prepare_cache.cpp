@@ -176,7 +176,6 @@ prepare_cache::prepare_cache(fs::path folder) : folder_(std::move(folder)) {
   check_owner(folder_);
   make_folder(folder_ / "locks");
   make_folder(folder_ / "sources");
-  make_folder(folder_ / "rows");
 }
 
 bool prepare_cache::is_key(const std::string& name) {
@@ -283,7 +282,14 @@ void prepare_cache::note_rows(const std::string& rows_key,
   for (const std::string& one : sets_of_rows(rows_key))
     if (one != key && fs::exists(folder_of(one)))
       text += one + "\n";
-  write_small_file(folder_ / "rows" / rows_key, text);
+  ::mkdir((folder_ / "rows").c_str(), 0700);
+  try {
+    store::atomic_file out(folder_ / "rows" / rows_key);
+    out.append(text);
+    out.publish();
+  } catch (const store::file_failure&) {
+    // The set is complete. Another one of its rows will be made of the sources.
+  }
 }
 
 void prepare_cache::touch(const std::string& key) const {

@@ -40,6 +40,7 @@ public:
 
   /// The sets noted for these rows, whether or not they are still there.
   std::vector<std::string> sets_of_rows(const std::string& rows_key) const;
+  /// As far as the disk allows.
   void note_rows(const std::string& rows_key, const std::string& key) const;
 
   std::filesystem::path folder_of(const std::string& key) const;

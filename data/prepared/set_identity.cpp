@@ -190,13 +190,17 @@ nlohmann::json rows_identity(const json& set_identity) {
   return out;
 }
 
-bool set_has_all_columns(const job& what) {
+bool rows_are_read(const job& what) {
   const data_spec& data = what.data;
-  return what.balance.by.empty() && what.balance.group.empty() &&
-         (data.placement.column.empty() ||
-          data.placement.column == data.train.label) &&
-         data.train.format != source_format::synthetic &&
+  return data.train.format != source_format::synthetic &&
          (!data.test || data.test->format != source_format::synthetic);
+}
+
+bool set_has_all_columns(const job& what) {
+  const std::string& column = what.data.placement.column;
+  return rows_are_read(what) && what.balance.by.empty() &&
+         what.balance.group.empty() &&
+         (column.empty() || column == what.data.train.label);
 }
 
 } // namespace ballast::data

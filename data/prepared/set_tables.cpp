@@ -40,6 +40,7 @@ class lists_builder {
 public:
   using builder = typename arrow::CTypeTraits<Number>::BuilderType;
 
+  void expect(uint64_t numbers) { check(numbers_->Reserve(int64_t(numbers))); }
   void begin() { check(lists_->Append()); }
   void none() { check(lists_->AppendNull()); }
   void add(Number one) { check(numbers_->Append(one)); }
@@ -306,6 +307,19 @@ ledger::manifest read_chunk_table(const std::string& bytes,
 std::string sample_table(const ledger::manifest& of) {
   lists_builder<uint64_t> samples, sources;
   lists_builder<uint32_t> sample_counts, source_counts;
+  // Scattered rows are a run each: lists that grow would be copied often.
+  uint64_t runs = 0;
+  uint64_t source_runs = 0;
+  for (const std::vector<ledger::chunk_info>* part : {&of.train, &of.test})
+    for (const ledger::chunk_info& one : *part) {
+      runs += one.samples.size();
+      source_runs +=
+          one.source_rows != one.samples ? one.source_rows.size() : 0;
+    }
+  samples.expect(runs);
+  sample_counts.expect(runs);
+  sources.expect(source_runs);
+  source_counts.expect(source_runs);
   for (const std::vector<ledger::chunk_info>* part : {&of.train, &of.test})
     for (const ledger::chunk_info& one : *part) {
       add_runs(samples, sample_counts, one.samples);

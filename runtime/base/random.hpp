@@ -83,8 +83,18 @@ inline double normal(const counter_random& random, uint64_t which = 0) {
 template <class T>
 void shuffle(std::vector<T>& items, const counter_random& random,
              uint64_t first = 0) {
-  for (uint64_t i = items.size(); i > 1; --i)
-    std::swap(items[i - 1], items[random.below(i, first++)]);
+  // A long list is not in the cache: what will be swapped is asked for earlier.
+  constexpr uint64_t ahead = 16;
+  uint64_t other[ahead];
+  for (uint64_t i = items.size(); i > 1;) {
+    const uint64_t count = i - 1 < ahead ? i - 1 : ahead;
+    for (uint64_t k = 0; k < count; ++k) {
+      other[k] = random.below(i - k, first++);
+      __builtin_prefetch(&items[other[k]], 1);
+    }
+    for (uint64_t k = 0; k < count; ++k, --i)
+      std::swap(items[i - 1], items[other[k]]);
+  }
 }
 
 } // namespace ballast
