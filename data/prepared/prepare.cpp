@@ -4,8 +4,8 @@
 #include "data/prepared/prepare_cache.hpp"
 #include "data/prepared/prepared_folder.hpp"
 #include "data/prepared/set_identity.hpp"
+#include "data/prepared/set_notes.hpp"
 #include "data/prepared/set_rows.hpp"
-#include "data/source/column_choice.hpp"
 #include "data/store/host_memory.hpp"
 #include "runtime/balance/chunk_layout.hpp"
 #include "runtime/base/fault_point.hpp"
@@ -248,8 +248,9 @@ public:
       if (auto out = open_if_whole()) {
         if (made) {
           cache_.evict(cache_limit_bytes());
-          tell_left_out(out->about());
-          tell_classes(out->about());
+          if (options_.warn)
+            for (const std::string& note : notes_of(what_, out->about()))
+              options_.warn(note);
         }
         return out;
       }
@@ -290,48 +291,6 @@ private:
     content_hash hash;
     hash.update(json_text(identity));
     return hex16(hash.digest());
-  }
-
-  std::string name_of_rows(const ledger::manifest& about) const {
-    return printable(what_.data.train.format == source_format::graph
-                         ? what_.data.train.from
-                         : about.sources.at(0));
-  }
-
-  /// Warns of columns left out implicitly; a user who wanted one would
-  /// otherwise miss it only in the model.
-  void tell_left_out(const ledger::manifest& about) const {
-    if (options_.warn && about.left_out && !about.left_out->empty())
-      options_.warn(name_of_rows(about) + ": left out " +
-                    list_of(*about.left_out) +
-                    ", which hold text, not numbers; to choose otherwise, "
-                    "name columns in /data/train/features");
-  }
-
-  /// What the numbers of the classes mean; and of numbers, those that no row
-  /// has: labels from 1 on make a class 0 that nothing belongs to.
-  void tell_classes(const ledger::manifest& about) const {
-    if (!options_.warn || about.label.empty() || about.sources.empty())
-      return;
-    const std::string column =
-        name_of_rows(about) + ": column '" + printable(about.label);
-    if (!about.class_names.empty())
-      return options_.warn(
-          column + "' has " + std::to_string(about.class_names.size()) +
-          " classes, numbered from 0: " + list_of(about.class_names));
-    if (label_of(what_) != label_kind::number_of_class)
-      return;
-    std::vector<uint64_t> rows(about.row.classes);
-    for (const ledger::chunk_info& one : about.train)
-      for (size_t c = 0; c < std::min(rows.size(), one.label_histogram.size());
-           ++c)
-        rows[c] += one.label_histogram[c];
-    const auto empty = std::find(rows.begin(), rows.end(), 0u);
-    if (what_.balance.by.empty() && empty != rows.end())
-      options_.warn(column + "' numbers " + std::to_string(rows.size()) +
-                    " classes from 0, and no row is of class " +
-                    std::to_string(empty - rows.begin()) +
-                    "; number them without gaps, or make them text");
   }
 
   fs::path place() const { return cache_.folder_of(key_); }
@@ -408,7 +367,7 @@ private:
 
   void make_from(const set_of_rows& same_rows) {
     make_set(what_, sources_, identity_, key_, same_rows, cache_, options_);
-    if (rows_are_read(what_))
+    if (rows_are_in_order(what_))
       cache_.note_rows(rows_key_, key_);
   }
 

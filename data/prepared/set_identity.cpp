@@ -51,6 +51,8 @@ json files_identity(const source_spec& spec, const std::string& pointer,
 /// The nodes of a graph, and how its sources are read.
 json graph_identity(const job& what, const source_spec& spec) {
   json out = nodes_of(what, spec.from);
+  if (is_seeded(what.data, spec.from))
+    out["seed"] = what.seed;
   for (const std::string& name : graph_sources(what.data, spec.from)) {
     const source_spec& one = what.data.sources.at(name);
     out["sources"].push_back({{"name", name},
@@ -172,11 +174,7 @@ nlohmann::json set_identity(const job& what, prepare_cache& cache,
   const bool synthetic =
       data.train.format == source_format::synthetic ||
       (data.test && data.test->format == source_format::synthetic);
-  const auto seeded = [&](const source_spec& spec) {
-    return spec.format == source_format::graph && is_seeded(data, spec.from);
-  };
-  if (!ordered || split || synthetic || seeded(data.train) ||
-      (data.test && seeded(*data.test)))
+  if (!ordered || split || synthetic)
     out["seed"] = what.seed;
   return out;
 }
@@ -190,15 +188,18 @@ nlohmann::json rows_identity(const json& set_identity) {
   return out;
 }
 
-bool rows_are_read(const job& what) {
-  const data_spec& data = what.data;
-  return data.train.format != source_format::synthetic &&
-         (!data.test || data.test->format != source_format::synthetic);
+bool rows_are_in_order(const job& what) {
+  const auto in_order = [](const source_spec& one) {
+    return one.format != source_format::synthetic &&
+           one.format != source_format::graph;
+  };
+  return in_order(what.data.train) &&
+         (!what.data.test || in_order(*what.data.test));
 }
 
 bool set_has_all_columns(const job& what) {
   const std::string& column = what.data.placement.column;
-  return rows_are_read(what) && what.balance.by.empty() &&
+  return rows_are_in_order(what) && what.balance.by.empty() &&
          what.balance.group.empty() &&
          (column.empty() || column == what.data.train.label);
 }

@@ -124,6 +124,37 @@ TEST_F(graph_sets, take_both_parts_of_a_split) {
   EXPECT_EQ(set->about().test_rows, 12u);
 }
 
+TEST_F(graph_sets, of_another_seed_have_other_rows_if_a_node_draws) {
+  const auto ids = [this](uint64_t seed) {
+    job what = graph_job(
+        R"([{"op": "split", "from": "a", "fractions": [0.5, 0.5],
+             "as": ["train", "test"]}])",
+        {{"from", "train"}, {"label", "y"}},
+        json{{"from", "test"}, {"label", "y"}});
+    what.seed = seed;
+    return made(what)->about().train[0].source_rows;
+  };
+  EXPECT_EQ(ids(1), ids(1));
+  EXPECT_NE(ids(1), ids(2));
+}
+
+TEST_F(graph_sets, of_another_placement_keep_their_origins) {
+  const auto plan = [this](placement_kind kind, const std::string& cache) {
+    job what =
+        graph_job(R"([{"op": "concat", "from": ["b", "a"], "as": "all"}])",
+                  {{"from", "all"}, {"label", "y"}});
+    what.data.placement.kind = kind;
+    const auto set = prepare(what, folder_ / cache);
+    std::vector<std::vector<ledger::id_run>> out;
+    for (const ledger::chunk_info& one : set->about().train)
+      out.push_back(one.source_rows);
+    return std::pair(out, checksums(set->about().train));
+  };
+  plan(placement_kind::contiguous, "cache");
+  EXPECT_EQ(plan(placement_kind::stratified, "cache"),
+            plan(placement_kind::stratified, "another"));
+}
+
 TEST_F(graph_sets, refuse_a_label_with_its_file_and_row) {
   std::ofstream(folder_ / "b.csv") << "x,y,z\n100,0,1\n101,-1,2\n";
   const job what =
