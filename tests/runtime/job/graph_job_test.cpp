@@ -101,10 +101,10 @@ TEST(graph_job, refuses_an_operator_and_an_option_that_are_not_there) {
   EXPECT_EQ(
       mistakes_of(with_graph({{{"op", "cast"},
                                {"from", "people"},
-                               {"columns", {{"a", "flaot32"}}},
+                               {"columns", {{"a", "flaot64"}}},
                                {"as", "clean"}}})),
       "/data/graph/0/columns/a: expected one of \"int64\", \"float64\", "
-      "\"bool\", \"text\", \"date\", \"timestamp\", found \"flaot32\"; did you "
+      "\"bool\", \"text\", \"date\", \"timestamp\", found \"flaot64\"; did you "
       "mean \"float64\"?\n");
 }
 
