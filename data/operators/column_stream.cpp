@@ -201,16 +201,17 @@ stream_pointer derive_columns(stream_pointer from,
                               const std::map<std::string, std::string>& made,
                               operator_context context) {
   std::vector<output_column> out = all_of(*from->schema());
-  for (const auto& [name, text] : made) {
+  for (const auto& one : made) {
+    const std::string& name = one.first;
     const std::string pointer = field_of(context, name);
     auto found =
-        std::find_if(out.begin(), out.end(), [&](const output_column& one) {
-          return one.name == name;
+        std::find_if(out.begin(), out.end(), [&](const output_column& other) {
+          return other.name == name;
         });
     if (found == out.end())
       found = out.insert(found, {name});
     found->pointer = pointer;
-    found->made = at_field(pointer, [&] { return parse(text, pointer); });
+    found->made = at_field(pointer, [&] { return parse(one.second, pointer); });
   }
   return made_by(std::move(from), std::move(out), std::move(context));
 }

@@ -22,7 +22,7 @@ public:
 
   arrow::Status Allocate(int64_t size, int64_t alignment,
                          uint8_t** out) override {
-    const arrow::Status status = from_->Allocate(size, alignment, out);
+    arrow::Status status = from_->Allocate(size, alignment, out);
     if (status.ok())
       prefer_large_pages(*out, size_t(size));
     return status;

@@ -35,8 +35,8 @@ struct large_page_allocator {
     prefer_large_pages(out, count * sizeof(Value));
     return out;
   }
-  void deallocate(Value* values, size_t count) {
-    ::operator delete(values, count * sizeof(Value));
+  void deallocate(Value* values, size_t /*count*/) {
+    ::operator delete(values);
   }
   template <class Other>
   void construct(Other* at) {

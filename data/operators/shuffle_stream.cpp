@@ -81,7 +81,7 @@ private:
           share(*shared, std::exchange(one, nullptr), depth);
       }
       if (shared)
-        share(*shared, std::move(rows), depth);
+        share(*shared, rows, depth);
       else
         held.add(std::move(rows));
     }
