@@ -89,8 +89,9 @@ json job_of(const source_arguments& from, uint64_t seed, json nodes) {
   if (!from.null_values.empty())
     source["null_values"] = from.null_values;
   if (!from.where.empty())
-    nodes.insert(nodes.begin(),
-                 {{"op", "filter"}, {"where", from.where}, {"as", "taken"}});
+    nodes.insert(
+        nodes.begin(),
+        json({{"op", "filter"}, {"where", from.where}, {"as", "taken"}}));
   const json document{{"seed", seed},
                       {"data",
                        {{"sources", {{"in", std::move(source)}}},

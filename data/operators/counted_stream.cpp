@@ -61,9 +61,11 @@ protected:
 
   std::shared_ptr<arrow::RecordBatch> produce() override {
     while (true) {
-      if (std::shared_ptr<arrow::RecordBatch> rows = from_->next())
+      if (std::shared_ptr<arrow::RecordBatch> rows = from_->next()) {
+        is_empty_ = false;
         return rows;
-      if (--left_ == 0)
+      }
+      if (--left_ == 0 || is_empty_)
         return nullptr;
       from_ = make_();
       from_->choose(columns_);
@@ -74,6 +76,7 @@ private:
   const stream_maker make_;
   stream_pointer from_;
   uint64_t left_;
+  bool is_empty_ = true;
   std::vector<int> columns_;
 };
 

@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <utility>
 
 namespace ballast::data {
@@ -146,8 +147,14 @@ std::vector<written_file> write_nodes(const job& what,
   std::vector<written_file> out;
   for (const std::string& one : nodes)
     check_output(what.data, one, "a node");
-  for (const std::string& one : files)
+  std::set<fs::path> names;
+  for (const std::string& one : files) {
     check_writable(one);
+    if (!names.insert(fs::absolute(one).lexically_normal()).second)
+      throw ballast_error(errc::usage, printable(one) +
+                                           ": is named twice; each part needs "
+                                           "a file of its own");
+  }
   for (size_t i = 0; i < nodes.size(); ++i) {
     node_rows rows(what, nodes[i]);
     writers.push_back(open_writer(files[i], rows.schema()));

@@ -14,7 +14,9 @@
 #include <parquet/arrow/writer.h>
 
 #include <array>
+#include <string>
 #include <system_error>
+#include <unistd.h>
 #include <utility>
 
 namespace ballast::data {
@@ -134,7 +136,9 @@ rows_to(written_format format, const output_pointer& to,
 class file_writer final : public record_writer {
 public:
   file_writer(fs::path path, const schema_pointer& schema)
-      : path_(std::move(path)), partial_(path_.string() + ".partial"),
+      : path_(std::move(path)),
+        partial_(path_.string() + "." + std::to_string(::getpid()) +
+                 ".partial"),
         context_("cannot write " + printable(path_.string())) {
     check_writable(path_);
     file_ = take_arrow(arrow::io::FileOutputStream::Open(partial_.string()),
@@ -156,8 +160,15 @@ public:
     check_arrow(rows_->close(), errc::run_dir_unusable, context_);
     check_arrow(file_->Close(), errc::run_dir_unusable, context_);
     store::sync_path(partial_);
+    // Unlike a rename, a link does not replace what came meanwhile.
     std::error_code error;
-    fs::rename(partial_, path_, error);
+    fs::create_hard_link(partial_, path_, error);
+    if (error == std::errc::file_exists)
+      check_writable(path_);
+    if (error) // of a file system without links
+      fs::rename(partial_, path_, error);
+    else
+      fs::remove(partial_, error);
     if (error)
       throw ballast_error(errc::run_dir_unusable,
                           context_ + ": " + error.message());

@@ -2,7 +2,7 @@
 /// again. Includes Arrow; for source files of data/ and cli/commands/ only.
 ///
 /// The file appears under its name when finish() returns, complete and synced;
-/// before, and if that never happens, only NAME.partial was there and is
+/// before, and if that never happens, only NAME.PID.partial was there and is
 /// removed. One owner, one thread. Errors: ballast_error{run_dir_unusable,
 /// disk_full} with the path.
 #pragma once

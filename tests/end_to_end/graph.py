@@ -157,6 +157,12 @@ class Graph(BallastTest):
         self.refused(2, ["a.csv: is there"], "data", "split", source,
                      f"{files[0]}=0.5", f"{self.folder}/c.csv=0.5")
         self.assertFalse((self.folder / "c.csv").exists())
+        self.refused(2, ["d.csv: is named twice"], "data", "split", source,
+                     f"{self.folder}/d.csv=0.5", f"{self.folder}/./d.csv=0.5")
+        few = self.folder / "few.csv"
+        self.ballast("data", "split", source, f"{few}=0.5",
+                     f"{self.folder}/rest.csv=0.5", "--where", "x < 10")
+        self.assertEqual(len(few.read_text().splitlines()), 1 + 5)
 
 
 if __name__ == "__main__":

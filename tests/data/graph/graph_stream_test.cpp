@@ -115,6 +115,12 @@ TEST_F(graph_rows, limit_skips_and_repeat_begins_again) {
               ElementsAre("bob", "cat", "bob", "cat"));
 }
 
+TEST_F(graph_rows, nothing_repeated_is_nothing_at_once) {
+  EXPECT_THAT(rows(R"([{"op": "filter", "from": "people", "where": "age > 99"},
+                       {"op": "repeat", "times": 1000000, "as": "out"}])"),
+              testing::IsEmpty());
+}
+
 TEST_F(graph_rows, concat_goes_by_the_names_of_columns) {
   EXPECT_THAT(rows(R"([{"op": "concat", "from": ["people", "more"],
                         "as": "out"}])"),
