@@ -91,10 +91,10 @@ TEST(shuffle_stream, brings_each_row_to_each_place_equally_often) {
       ++count[place][order[size_t(place)]];
   }
   double chi = 0; // 16 degrees of freedom: above 40 once in a thousand
+  const double expected = double(rounds) / double(rows);
   for (const auto& row : count)
     for (const int one : row)
-      chi +=
-          (one - rounds / rows) * (one - rounds / rows) / double(rounds / rows);
+      chi += (one - expected) * (one - expected) / expected;
   EXPECT_LT(chi, 40);
 }
 

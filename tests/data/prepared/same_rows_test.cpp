@@ -57,7 +57,7 @@ protected:
     const std::string bytes{std::istreambuf_iterator<char>(in), {}};
     const auto time = fs::last_write_time(source);
     spoil(source);
-    const std::string out = made(later, cache, memory);
+    std::string out = made(later, cache, memory);
     std::ofstream(source, std::ios::binary) << bytes;
     fs::last_write_time(source, time);
     return out;

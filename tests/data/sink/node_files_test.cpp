@@ -15,7 +15,6 @@ namespace ballast::data {
 namespace {
 
 using nlohmann::json;
-using testing::ElementsAre;
 namespace fs = std::filesystem;
 
 class node_files : public testing::Test {
