@@ -5,6 +5,7 @@
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
+#include "runtime/job/format_names.hpp"
 #include "runtime/job/job.hpp"
 
 #include <CLI/CLI.hpp>
@@ -62,14 +63,8 @@ std::string format_of(const source_arguments& from) {
   for (const char* packed : {".gz", ".zst", ".bz2"})
     if (name.ends_with(packed))
       name.resize(name.size() - std::string(packed).size());
-  const std::pair<const char*, const char*> endings[] = {
-      {".csv", "csv"},       {".tsv", "csv"},      {".parquet", "parquet"},
-      {".jsonl", "jsonl"},   {".ndjson", "jsonl"}, {".arrow", "arrow"},
-      {".feather", "arrow"}, {".ipc", "arrow"},    {".orc", "orc"},
-  };
-  for (const auto& [ending, format] : endings)
-    if (name.ends_with(ending))
-      return format;
+  if (const named_format* known = format_of_name(name))
+    return to_string(known->format);
   throw ballast_error(errc::usage,
                       printable(from.uri) +
                           ": its name does not tell its format; give --format "

@@ -23,11 +23,9 @@ data::source_request request_of(const job& what, const std::string& pointer) {
   out.data = &what.data;
   out.seed = what.seed;
   out.pointer = pointer;
-  for (const std::string& name : what.balance.by)
-    out.kept.push_back(
-        {name, "/balance/by/" + std::to_string(out.kept.size())});
-  if (!what.balance.group.empty() && pointer == "/data/train")
-    out.kept.push_back({what.balance.group, "/balance/group"});
+  out.kept = data::kept_columns(what);
+  if (pointer == "/data/test")
+    out.kept.resize(what.balance.by.size());
   return out;
 }
 

@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <set>
 #include <utility>
 
 namespace ballast::data {
@@ -39,23 +41,26 @@ void check_output(const data_spec& data, const std::string& name,
                             printable(name) + "'" + wires.advice(name));
 }
 
+static graph::wiring::needed needed_for(const data_spec& data,
+                                        const std::string& output) {
+  const graph::wiring wires(names_of_sources(data), data.graph);
+  return wires.needs(found_in(wires, output));
+}
+
 std::vector<std::string> graph_sources(const data_spec& data,
                                        const std::string& output) {
   const std::vector<std::string> names = names_of_sources(data);
-  const graph::wiring wires(names, data.graph);
   std::vector<std::string> out;
-  for (size_t source : wires.needs(found_in(wires, output)).sources)
+  for (size_t source : needed_for(data, output).sources)
     out.push_back(names[source]);
   return out;
 }
 
 nlohmann::json nodes_of(const job& what, const std::string& output) {
-  const graph::wiring wires(names_of_sources(what.data), what.data.graph);
-  const auto found = found_in(wires, output);
   const nlohmann::json all =
       to_json(what)["data"].value("graph", nlohmann::json::array());
   nlohmann::json out = nlohmann::json::array();
-  for (size_t node : wires.needs(found).nodes) {
+  for (size_t node : needed_for(what.data, output).nodes) {
     nlohmann::json one = all[node];
     if (graph::about(what.data.graph[node].what).seeded)
       one["number"] = node; // which the seed meets
@@ -65,11 +70,10 @@ nlohmann::json nodes_of(const job& what, const std::string& output) {
 }
 
 bool is_seeded(const data_spec& data, const std::string& output) {
-  const graph::wiring wires(names_of_sources(data), data.graph);
-  for (size_t node : wires.needs(found_in(wires, output)).nodes)
-    if (graph::about(data.graph[node].what).seeded)
-      return true;
-  return false;
+  const std::set<size_t> nodes = needed_for(data, output).nodes;
+  return std::any_of(nodes.begin(), nodes.end(), [&](size_t node) {
+    return graph::about(data.graph[node].what).seeded;
+  });
 }
 
 } // namespace ballast::data

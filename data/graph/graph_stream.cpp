@@ -17,6 +17,7 @@
 #include <arrow/api.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace ballast::data {
@@ -216,6 +217,15 @@ graph_stream::graph_stream(const data_spec& data, const graph::output& output,
 graph_stream::~graph_stream() {
   from_.reset();
   remove_temporary_folder(own_folder_);
+}
+
+std::shared_ptr<arrow::Schema> graph_stream::choose_all() {
+  arrow::FieldVector fields = from_->schema()->fields();
+  fields.pop_back(); // the origin
+  std::vector<int> columns(fields.size());
+  std::iota(columns.begin(), columns.end(), 0);
+  from_->choose(std::move(columns));
+  return arrow::schema(std::move(fields));
 }
 
 std::shared_ptr<arrow::RecordBatch> graph_stream::next() {

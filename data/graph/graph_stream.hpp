@@ -42,6 +42,8 @@ public:
   void choose(std::vector<int> columns) override {
     from_->choose(std::move(columns));
   }
+  /// All columns of the user's, without the origin; returns these.
+  std::shared_ptr<arrow::Schema> choose_all();
   std::shared_ptr<arrow::RecordBatch> next() override;
   std::string place_of(int64_t row) const override {
     return from_->place_of(row);

@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <numeric>
 
 namespace ballast::data {
 
@@ -48,12 +47,11 @@ public:
 
 private:
   named_types columns_of(const graph::output& of) const {
-    const auto found =
-        graph_stream(what_.data, of, {.seed = what_.seed}).schema();
+    graph_stream rows(what_.data, of, {.seed = what_.seed});
+    const std::shared_ptr<arrow::Schema> all = rows.choose_all();
     named_types out;
-    for (int i = 0; i + 1 < found->num_fields(); ++i) // without the origin
-      out.emplace_back(found->field(i)->name(),
-                       found->field(i)->type()->ToString());
+    for (const auto& field : all->fields())
+      out.emplace_back(field->name(), field->type()->ToString());
     return out;
   }
 
@@ -116,9 +114,7 @@ std::vector<shown_node> view_of(const job& what) {
 std::string first_rows(const job& what, const std::string& node,
                        uint64_t count) {
   graph_stream rows(what.data, node, {.seed = what.seed});
-  std::vector<int> columns(size_t(rows.schema()->num_fields()) - 1);
-  std::iota(columns.begin(), columns.end(), 0);
-  rows.choose(std::move(columns));
+  rows.choose_all();
   std::string out;
   while (count > 0) {
     const auto batch = rows.next();

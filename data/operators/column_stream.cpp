@@ -21,20 +21,6 @@ struct output_column {
   std::string pointer = {}; // of the field that says so
 };
 
-/// Begins the message of a mistake with the field that holds it.
-template <class Work>
-auto at_field(const std::string& pointer, Work work) {
-  try {
-    return work();
-  } catch (const source_error& e) {
-    throw source_error(pointer + ": " + e.what_failed().message, pointer,
-                       e.detail());
-  } catch (const ballast_error& e) {
-    throw ballast_error(e.what_failed().code, pointer + ": " + e.what(),
-                        pointer);
-  }
-}
-
 class column_stream final : public operator_stream {
 public:
   column_stream(stream_pointer from, std::vector<output_column> columns,

@@ -1,5 +1,7 @@
 #include "data/operators/large_pages.hpp"
 
+#include "data/base/passing_pool.hpp"
+
 #include <arrow/memory_pool.h>
 
 #include <cstdint>
@@ -14,36 +16,17 @@ constexpr size_t large_page = 2 << 20;
 // Of less, a page would be mostly empty.
 constexpr size_t worth_it = 2 * large_page;
 
-class wishing_pool : public arrow::MemoryPool {
+class wishing_pool final : public passing_pool {
 public:
-  using arrow::MemoryPool::Allocate;
-  using arrow::MemoryPool::Free;
-  using arrow::MemoryPool::Reallocate;
+  using passing_pool::Allocate;
 
   arrow::Status Allocate(int64_t size, int64_t alignment,
                          uint8_t** out) override {
-    arrow::Status status = from_->Allocate(size, alignment, out);
+    arrow::Status status = passing_pool::Allocate(size, alignment, out);
     if (status.ok())
       prefer_large_pages(*out, size_t(size));
     return status;
   }
-  arrow::Status Reallocate(int64_t old_size, int64_t new_size,
-                           int64_t alignment, uint8_t** data) override {
-    return from_->Reallocate(old_size, new_size, alignment, data);
-  }
-  void Free(uint8_t* data, int64_t size, int64_t alignment) override {
-    from_->Free(data, size, alignment);
-  }
-  int64_t bytes_allocated() const override { return from_->bytes_allocated(); }
-  int64_t max_memory() const override { return from_->max_memory(); }
-  int64_t total_bytes_allocated() const override {
-    return from_->total_bytes_allocated();
-  }
-  int64_t num_allocations() const override { return from_->num_allocations(); }
-  std::string backend_name() const override { return from_->backend_name(); }
-
-private:
-  arrow::MemoryPool* const from_ = arrow::default_memory_pool();
 };
 
 } // namespace

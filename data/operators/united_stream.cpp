@@ -29,7 +29,7 @@ constexpr int64_t rows_together = 8192;
 }
 
 /// The type that holds the values of both; null: there is none.
-type_pointer common_type(const type_pointer& a, const type_pointer& b) {
+type_pointer type_for_both(const type_pointer& a, const type_pointer& b) {
   if (a->Equals(b))
     return a;
   if (a->id() == arrow::Type::NA)
@@ -111,7 +111,7 @@ private:
       refuse(context_, "'" + one.name + "' has no column '" +
                            printable(a->name()) + "', '" + inputs_[0].name +
                            "' has it; select those that both have");
-    const type_pointer type = common_type(a->type(), b->type());
+    const type_pointer type = type_for_both(a->type(), b->type());
     if (type == nullptr)
       refuse(context_, "column '" + printable(a->name()) + "' has the type " +
                            a->type()->ToString() + " in '" + inputs_[0].name +

@@ -47,16 +47,6 @@ void put_into_cells(const placement::row_cells& cells, source_table& table) {
   table.target_bins = by_row(table, std::move(out));
 }
 
-/// The columns of `balance.by`, then that of `balance.group`.
-std::vector<column_to_keep> kept_of(const job& what) {
-  std::vector<column_to_keep> out;
-  for (const std::string& name : what.balance.by)
-    out.push_back({name, "/balance/by/" + std::to_string(out.size())});
-  if (!what.balance.group.empty())
-    out.push_back({what.balance.group, "/balance/group"});
-  return out;
-}
-
 } // namespace
 
 job_tables::job_tables(const job& what, const write_options& how) {
@@ -77,7 +67,7 @@ void job_tables::read(const job& what, const write_options& how) {
   source_request request;
   request.stop = how.stop;
   request.room = {how.memory, how.folder / "rows", refuse_write};
-  request.kept = kept_of(what);
+  request.kept = kept_columns(what);
   request.label = label_of(what);
   request.seed = what.seed;
   request.data = &what.data;

@@ -136,6 +136,15 @@ label_kind label_of(const job& what) {
   return label_kind::number_of_class;
 }
 
+std::vector<column_to_keep> kept_columns(const job& what) {
+  std::vector<column_to_keep> out;
+  for (const std::string& name : what.balance.by)
+    out.push_back({name, "/balance/by/" + std::to_string(out.size())});
+  if (!what.balance.group.empty())
+    out.push_back({what.balance.group, "/balance/group"});
+  return out;
+}
+
 nlohmann::json set_identity(const job& what, prepare_cache& cache,
                             const store::work_watch& stop) {
   const data_spec& data = what.data;

@@ -8,11 +8,15 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 namespace ballast::data {
 
 /// The kind of label that the job's rows have.
 label_kind label_of(const job& what);
+/// The columns of `balance.by`, then that of `balance.group`, which only the
+/// training set has.
+std::vector<column_to_keep> kept_columns(const job& what);
 
 /// Its hash is the key of the set. Reads the source files, or the cache's
 /// memory of their hashes.

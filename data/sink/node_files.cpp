@@ -14,7 +14,6 @@
 
 #include <map>
 #include <memory>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -25,25 +24,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr size_t partitions_max = 4096;
-
-/// All columns of the user's.
-class node_rows {
-public:
-  node_rows(const job& what, const std::string& node)
-      : from_(what.data, node, {.seed = what.seed}) {
-    const auto all = from_.schema();
-    schema_ = all->RemoveField(all->num_fields() - 1).ValueOrDie();
-    std::vector<int> columns(size_t(schema_->num_fields()));
-    std::iota(columns.begin(), columns.end(), 0);
-    from_.choose(std::move(columns));
-  }
-  const std::shared_ptr<arrow::Schema>& schema() const { return schema_; }
-  std::shared_ptr<arrow::RecordBatch> next() { return from_.next(); }
-
-private:
-  graph_stream from_;
-  std::shared_ptr<arrow::Schema> schema_;
-};
 
 /// Files of a folder that is not there yet; which rows go where is the
 /// subclass's.
@@ -156,8 +136,8 @@ std::vector<written_file> write_nodes(const job& what,
                                            "a file of its own");
   }
   for (size_t i = 0; i < nodes.size(); ++i) {
-    node_rows rows(what, nodes[i]);
-    writers.push_back(open_writer(files[i], rows.schema()));
+    graph_stream rows(what.data, nodes[i], {.seed = what.seed});
+    writers.push_back(open_writer(files[i], rows.choose_all()));
     out.push_back({files[i]});
     while (const auto batch = rows.next()) {
       writers.back()->write(batch);
@@ -172,13 +152,12 @@ std::vector<written_file> write_nodes(const job& what,
 std::vector<written_file> partition_node(const job& what,
                                          const std::string& node,
                                          const partition_terms& terms) {
-  node_rows rows(what, node);
+  graph_stream rows(what.data, node, {.seed = what.seed});
+  const std::shared_ptr<arrow::Schema> all = rows.choose_all();
   const std::string& column = terms.column;
-  const int by =
-      column.empty() ? -1 : find_column(*rows.schema(), column, "--by");
-  const auto schema = by < 0 ? rows.schema()
-                             : take_arrow(rows.schema()->RemoveField(by),
-                                          errc::internal, column);
+  const int by = column.empty() ? -1 : find_column(*all, column, "--by");
+  const auto schema =
+      by < 0 ? all : take_arrow(all->RemoveField(by), errc::internal, column);
   partition_files files(terms.folder, terms.format, schema);
   uint64_t row = 0;
   while (auto batch = rows.next()) {

@@ -2,8 +2,9 @@
 
 #include "data/base/arrow_support.hpp"
 #include "data/sink/json_rows.hpp"
+#include "runtime/base/check.hpp"
 #include "runtime/base/printable.hpp"
-#include "runtime/base/words.hpp"
+#include "runtime/job/format_names.hpp"
 #include "store/sync_path.hpp"
 
 #include <arrow/adapters/orc/adapter.h>
@@ -13,7 +14,6 @@
 #include <arrow/ipc/writer.h>
 #include <parquet/arrow/writer.h>
 
-#include <array>
 #include <string>
 #include <system_error>
 #include <unistd.h>
@@ -28,18 +28,6 @@ namespace {
 using batch_pointer = std::shared_ptr<arrow::RecordBatch>;
 using schema_pointer = std::shared_ptr<arrow::Schema>;
 using output_pointer = std::shared_ptr<arrow::io::OutputStream>;
-
-struct ending {
-  const char* text;
-  written_format format;
-};
-constexpr std::array endings{ending{".csv", written_format::csv},
-                             ending{".jsonl", written_format::jsonl},
-                             ending{".ndjson", written_format::jsonl},
-                             ending{".parquet", written_format::parquet},
-                             ending{".arrow", written_format::arrow},
-                             ending{".feather", written_format::arrow},
-                             ending{".orc", written_format::orc}};
 
 /// What a format does with an open file.
 class row_format {
@@ -102,35 +90,37 @@ private:
 };
 
 arrow::Result<std::unique_ptr<row_format>>
-rows_to(written_format format, const output_pointer& to,
+rows_to(source_format format, const output_pointer& to,
         const schema_pointer& schema) {
   switch (format) {
-  case written_format::csv: {
+  case source_format::csv: {
     auto options = arrow::csv::WriteOptions::Defaults();
     options.quoting_style = arrow::csv::QuotingStyle::Needed;
     ARROW_ASSIGN_OR_RAISE(auto out,
                           arrow::csv::MakeCSVWriter(to, schema, options));
     return std::make_unique<arrow_rows>(std::move(out));
   }
-  case written_format::arrow: {
+  case source_format::arrow: {
     ARROW_ASSIGN_OR_RAISE(auto out, arrow::ipc::MakeFileWriter(to, schema));
     return std::make_unique<arrow_rows>(std::move(out));
   }
-  case written_format::parquet: {
+  case source_format::parquet: {
     ARROW_ASSIGN_OR_RAISE(auto out,
                           parquet::arrow::FileWriter::Open(
                               *schema, arrow::default_memory_pool(), to));
     return std::make_unique<parquet_rows>(std::move(out));
   }
-  case written_format::orc: {
+  case source_format::orc: {
     ARROW_ASSIGN_OR_RAISE(auto out,
                           arrow::adapters::orc::ORCFileWriter::Open(to.get()));
     return std::make_unique<orc_rows>(std::move(out));
   }
-  case written_format::jsonl:
+  case source_format::jsonl:
+    return std::make_unique<jsonl_rows>(to);
+  default: // is not written
     break;
   }
-  return std::make_unique<jsonl_rows>(to);
+  BALLAST_CHECK(false, "a format that is not written");
 }
 
 class file_writer final : public record_writer {
@@ -187,14 +177,15 @@ private:
 
 } // namespace
 
-written_format format_of(const fs::path& path) {
+source_format format_of(const fs::path& path) {
   const std::string name = path.filename().string();
+  const named_format* found = format_of_name(name);
+  if (found != nullptr && found->written)
+    return found->format;
   std::string known;
-  for (const ending& one : endings) {
-    if (name.ends_with(one.text))
-      return one.format;
-    known += (known.empty() ? "" : ", ") + std::string(one.text);
-  }
+  for (const named_format& one : named_formats)
+    if (one.written)
+      known += (known.empty() ? "" : ", ") + std::string(one.ending);
   throw ballast_error(errc::usage, printable(path.string()) +
                                        ": expected a file whose name ends in " +
                                        known);

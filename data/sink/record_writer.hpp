@@ -7,19 +7,18 @@
 /// disk_full} with the path.
 #pragma once
 
+#include "runtime/job/job_words.hpp"
+
 #include <arrow/type_fwd.h>
 
-#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
 
 namespace ballast::data {
 
-enum class written_format : uint8_t { csv, jsonl, parquet, arrow, orc };
-
-/// By the end of its name; ballast_error{usage} lists those that are known.
-written_format format_of(const std::filesystem::path& path);
+/// By the end of its name; ballast_error{usage} lists those that are written.
+source_format format_of(const std::filesystem::path& path);
 
 class record_writer {
 public:

@@ -26,4 +26,19 @@ private:
   std::string text_;
 };
 
+/// Does the work; the message of a mistake begins with the job's field at
+/// fault.
+template <class Work>
+auto at_field(const std::string& pointer, Work work) {
+  try {
+    return work();
+  } catch (const source_error& e) {
+    throw source_error(pointer + ": " + e.what_failed().message, pointer,
+                       e.detail());
+  } catch (const ballast_error& e) {
+    throw ballast_error(e.what_failed().code, pointer + ": " + e.what(),
+                        pointer);
+  }
+}
+
 } // namespace ballast::data

@@ -1,5 +1,6 @@
 #include "data/source/source_table.hpp"
 
+#include "data/base/stored_values.hpp"
 #include "data/graph/graph_sources.hpp"
 #include "data/source/source_error.hpp"
 #include "data/source/source_file.hpp"
@@ -108,27 +109,10 @@ void check_like(const source_table& table, const source_table& like,
              "label " + std::to_string(table.labels[row]));
 }
 
-template <class T>
-void copy_as_floats(const unsigned char* from, std::span<float> out) {
-  for (size_t i = 0; i < out.size(); ++i) {
-    T number;
-    std::memcpy(&number, from + i * sizeof(T), sizeof(T));
-    out[i] = float(number);
-  }
-}
-
 void as_floats(const unsigned char* from, stored_type stored,
                std::span<float> out) {
-  switch (stored) {
-  case stored_type::uint8:
-    return copy_as_floats<uint8_t>(from, out);
-  case stored_type::int16:
-    return copy_as_floats<int16_t>(from, out);
-  case stored_type::int32:
-    return copy_as_floats<int32_t>(from, out);
-  case stored_type::float32:
-    return copy_as_floats<float>(from, out);
-  }
+  convert_values(from, stored, out.size(), stored_type::float32,
+                 reinterpret_cast<unsigned char*>(out.data()));
 }
 
 source_table read_format(const source_spec& spec,

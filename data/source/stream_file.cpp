@@ -1,5 +1,6 @@
 #include "data/source/stream_file.hpp"
 
+#include "data/base/passing_pool.hpp"
 #include "data/source/positioned_file.hpp"
 #include "data/source/source_error.hpp"
 #include "runtime/base/printable.hpp"
@@ -16,32 +17,21 @@ namespace ballast::data {
 
 namespace {
 
-class pool_with_limit : public arrow::MemoryPool {
+class pool_with_limit final : public passing_pool {
 public:
-  using arrow::MemoryPool::Allocate;
-  using arrow::MemoryPool::Free;
-  using arrow::MemoryPool::Reallocate;
+  using passing_pool::Allocate;
+  using passing_pool::Reallocate;
 
   arrow::Status Allocate(int64_t size, int64_t alignment,
                          uint8_t** out) override {
     ARROW_RETURN_NOT_OK(check(size));
-    return below_->Allocate(size, alignment, out);
+    return passing_pool::Allocate(size, alignment, out);
   }
   arrow::Status Reallocate(int64_t old_size, int64_t new_size,
                            int64_t alignment, uint8_t** at) override {
     ARROW_RETURN_NOT_OK(check(new_size));
-    return below_->Reallocate(old_size, new_size, alignment, at);
+    return passing_pool::Reallocate(old_size, new_size, alignment, at);
   }
-  void Free(uint8_t* buffer, int64_t size, int64_t alignment) override {
-    below_->Free(buffer, size, alignment);
-  }
-  int64_t bytes_allocated() const override { return below_->bytes_allocated(); }
-  int64_t max_memory() const override { return below_->max_memory(); }
-  int64_t total_bytes_allocated() const override {
-    return below_->total_bytes_allocated();
-  }
-  int64_t num_allocations() const override { return below_->num_allocations(); }
-  std::string backend_name() const override { return below_->backend_name(); }
 
 private:
   static arrow::Status check(int64_t size) {
@@ -51,8 +41,6 @@ private:
           "; write the file with smaller batches");
     return arrow::Status::OK();
   }
-
-  arrow::MemoryPool* below_ = arrow::default_memory_pool();
 };
 
 } // namespace

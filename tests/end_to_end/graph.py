@@ -2,7 +2,6 @@
 whoever dies; what `ballast data` says and writes is what the run takes. Method:
 the real program, with a bucket and a database where their servers are there.
 """
-import http.client
 import json
 import sqlite3
 import unittest
@@ -92,8 +91,8 @@ class Graph(BallastTest):
         here, _ = self.trained(local)
         parquet = self.folder / "orders.parquet"
         self.ballast("data", "write", local, "orders", parquet)
-        self.put(store, "shop")
-        self.put(store, "shop/orders.parquet", parquet.read_bytes())
+        store.put("shop")
+        store.put("shop/orders.parquet", parquet.read_bytes())
         there, _ = self.trained(self.job(
             {"people": people,
              "orders": {"format": "parquet",
@@ -102,18 +101,6 @@ class Graph(BallastTest):
         self.assertEqual([c["checksum"] for c in there["train"]],
                          [c["checksum"] for c in here["train"]])
         self.assertEqual(there["sources"][0], "s3://shop/orders.parquet")
-
-    @staticmethod
-    def put(store, path, body=b""):
-        connection = http.client.HTTPConnection(store.endpoint)
-        connection.request("PUT", "/" + path, body, {
-            "Authorization": "AWS4-HMAC-SHA256 Credential=any/20260101/"
-                             "us-east-1/s3/aws4_request, SignedHeaders=host, "
-                             "Signature=any"})
-        answer = connection.getresponse()
-        answer.read()
-        connection.close()
-        assert answer.status == 200, answer.status
 
     def test_data_show_says_what_each_node_gives(self):
         job = self.job({"people": {"format": "csv", "uri": str(self.people)},

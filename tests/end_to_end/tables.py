@@ -3,7 +3,6 @@ classes) trains after what `ballast validate --data` says of it. Method: the
 real program; the rows of the run's manifest held against a filter in Python.
 """
 import gzip
-import http.client
 import json
 import sqlite3
 import unittest
@@ -119,9 +118,9 @@ class Tables(BallastTest):
         text = as_csv(people())
         half = text.index("\n", len(text) // 2) + 1
         header = text[:text.index("\n") + 1]
-        self.put(store, "data")
-        self.put(store, "data/part-1.csv", text[:half].encode())
-        self.put(store, "data/part-2.csv.gz",
+        store.put("data")
+        store.put("data/part-1.csv", text[:half].encode())
+        store.put("data/part-2.csv.gz",
                  gzip.compress((header + text[half:]).encode()))
         more = {"null_values": ["NA"], "where": "age is not null"}
         here, _ = self.trained(self.job(
@@ -136,20 +135,6 @@ class Tables(BallastTest):
         self.refused(2, ["s3://data/none.csv", "no such file"], "run",
                      self.job("csv", store.uri("data/none.csv")), "--run-dir",
                      self.folder / "none", "--no-progress")
-
-    @staticmethod
-    def put(store, name, body=b""):
-        """A plain request: moto does not look at signatures."""
-        there = http.client.HTTPConnection(store.endpoint)
-        there.request("PUT", "/" + name, body, {
-            "Authorization": "AWS4-HMAC-SHA256 Credential=any/20260101/"
-                             "us-east-1/s3/aws4_request, SignedHeaders=host, "
-                             "Signature=any"})
-        answer = there.getresponse()
-        answer.read()
-        there.close()
-        if answer.status != 200:
-            raise AssertionError(f"{name}: {answer.status}")
 
     def sql_job(self, uri, **train):
         return self.job("sql", uri, features=["age", "score"],

@@ -7,6 +7,7 @@ and exits with 77. `class Moto` is the same for Python.
 
 moto lies in $BALLAST_MOTO, or in .deps/moto, where `./dev setup` puts it.
 """
+import http.client
 import os
 import pathlib
 import subprocess
@@ -63,6 +64,20 @@ class Moto:
     def uri(self, path):
         """The s3:// URI of a bucket and key on this server."""
         return f"s3://{path}?endpoint_override={self.endpoint}&scheme=http"
+
+    def put(self, name, body=b""):
+        """A bucket, or what lies in one. A plain request: moto does not look
+        at signatures."""
+        there = http.client.HTTPConnection(self.endpoint)
+        there.request("PUT", "/" + name, body, {
+            "Authorization": "AWS4-HMAC-SHA256 Credential=any/20260101/"
+                             "us-east-1/s3/aws4_request, SignedHeaders=host, "
+                             "Signature=any"})
+        answer = there.getresponse()
+        answer.read()
+        there.close()
+        if answer.status != 200:
+            raise AssertionError(f"{name}: {answer.status}")
 
     def end(self):
         self.process.stdin.close()

@@ -3,10 +3,10 @@
 // against a search from the first row on, and 50 MB with 1 MiB of memory.
 #include "data/operators/distinct_stream.hpp"
 
-#include "made_up_rows.hpp"
-#include "operator_tester.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/fault_point.hpp"
+#include "tests/data/operators/little_memory.hpp"
+#include "tests/data/operators/made_up_rows.hpp"
 
 #include <map>
 #include <stop_token>
@@ -120,20 +120,10 @@ TEST(distinct_stream, does_many_times_its_memory_on_disk) {
        {std::vector<std::string>{"a"}, {"c"}, {"a", "c"}, {}, {"b"}}) {
     const auto expected =
         all_of(distinct_rows(stream_of(rows), on, folder.context(1 << 30)));
-    memory_seen memory;
-    auto from = std::make_unique<batches_stream>(rows);
-    from->before_next = [&](int64_t) { memory.look(); };
-    const auto distinct =
-        distinct_rows(std::move(from), on, folder.context(1 << 20));
-    int64_t at = 0;
-    while (const auto batch = distinct->next()) {
-      memory.look();
-      ASSERT_TRUE(same_rows(*batch, *expected->Slice(at, batch->num_rows())))
-          << "from row " << at;
-      at += batch->num_rows();
-    }
-    EXPECT_EQ(at, expected->num_rows());
-    EXPECT_LT(memory.most(), 3 << 19) << "bytes";
+    expect_in_little_memory(
+        rows, *expected, [&](auto from, const operator_context& context) {
+          return distinct_rows(std::move(from), on, context);
+        });
   }
 }
 

@@ -3,10 +3,10 @@
 // nested loops, and 50 MB with 1 MiB of memory.
 #include "data/operators/join_stream.hpp"
 
-#include "made_up_rows.hpp"
-#include "operator_tester.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/fault_point.hpp"
+#include "tests/data/operators/little_memory.hpp"
+#include "tests/data/operators/made_up_rows.hpp"
 
 #include <stop_token>
 

@@ -6,8 +6,8 @@
 #include "data/operators/shuffle_stream.hpp"
 #include "data/operators/sort_stream.hpp"
 
-#include "made_up_rows.hpp"
-#include "operator_tester.hpp"
+#include "tests/data/operators/made_up_rows.hpp"
+#include "tests/data/operators/operator_tester.hpp"
 
 #include <functional>
 #include <sys/resource.h>

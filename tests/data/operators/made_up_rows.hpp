@@ -1,8 +1,8 @@
 /// Rows made up from a seed, and what references compare in them.
 #pragma once
 
-#include "operator_tester.hpp"
 #include "runtime/base/random.hpp"
+#include "tests/data/operators/operator_tester.hpp"
 
 #include <arrow/api.h>
 #include <gtest/gtest.h>

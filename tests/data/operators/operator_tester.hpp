@@ -163,20 +163,4 @@ inline bool same_rows(const arrow::RecordBatch& a,
                       .signed_zeros_equal(false));
 }
 
-/// The most that Arrow's pool held while a stream was read, beyond what it held
-/// before.
-class memory_seen {
-public:
-  memory_seen() : before_(arrow::default_memory_pool()->bytes_allocated()) {}
-  void look() {
-    most_ = std::max(most_,
-                     arrow::default_memory_pool()->bytes_allocated() - before_);
-  }
-  int64_t most() const { return most_; }
-
-private:
-  int64_t before_;
-  int64_t most_ = 0;
-};
-
 } // namespace ballast::data

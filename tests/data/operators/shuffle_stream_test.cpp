@@ -3,10 +3,10 @@
 // where rows go.
 #include "data/operators/shuffle_stream.hpp"
 
-#include "made_up_rows.hpp"
-#include "operator_tester.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/fault_point.hpp"
+#include "tests/data/operators/little_memory.hpp"
+#include "tests/data/operators/made_up_rows.hpp"
 
 #include <set>
 
@@ -29,22 +29,14 @@ TEST(shuffle_stream, does_not_depend_on_memory_or_batches) {
   const auto rows = many_rows(700'000, 1000);
   const auto expected =
       all_of(shuffle_rows(stream_of(rows), folder.context(1 << 30)));
-  for (const int64_t at_once : {1000, 70'001}) {
-    memory_seen memory;
-    auto from = std::make_unique<batches_stream>(rows, at_once);
-    from->before_next = [&](int64_t) { memory.look(); };
-    const auto shuffled =
-        shuffle_rows(std::move(from), folder.context(1 << 20));
-    int64_t at = 0;
-    while (const auto batch = shuffled->next()) {
-      memory.look();
-      ASSERT_TRUE(same_rows(*batch, *expected->Slice(at, batch->num_rows())))
-          << "from row " << at;
-      at += batch->num_rows();
-    }
-    EXPECT_EQ(at, rows->num_rows());
-    EXPECT_LT(memory.most(), 3 << 19) << "bytes";
-  }
+  EXPECT_EQ(expected->num_rows(), rows->num_rows());
+  for (const int64_t at_once : {1000, 70'001})
+    expect_in_little_memory(
+        rows, *expected,
+        [](auto from, const operator_context& context) {
+          return shuffle_rows(std::move(from), context);
+        },
+        at_once);
 }
 
 TEST(shuffle_stream, of_single_rows_is_that_of_one_batch) {

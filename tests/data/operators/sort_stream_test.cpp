@@ -3,10 +3,10 @@
 // std::stable_sort, and 50 MB with 1 MiB of memory.
 #include "data/operators/sort_stream.hpp"
 
-#include "made_up_rows.hpp"
-#include "operator_tester.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/fault_point.hpp"
+#include "tests/data/operators/little_memory.hpp"
+#include "tests/data/operators/made_up_rows.hpp"
 
 #include <numeric>
 #include <stop_token>
@@ -149,20 +149,11 @@ TEST(sort_stream, sorts_many_times_its_memory_on_disk) {
        {std::vector<sort_key>{{"a"}}, {{"c", true}, {"b"}}, {{"b"}}}) {
     const auto expected =
         all_of(sort_rows(stream_of(rows), by, folder.context(1 << 30)));
-    memory_seen memory;
-    auto from = std::make_unique<batches_stream>(rows);
-    from->before_next = [&](int64_t) { memory.look(); };
-    const auto sorted = sort_rows(std::move(from), by, folder.context(1 << 20));
-    arrow::RecordBatchVector out;
-    int64_t at = 0;
-    while (const auto batch = sorted->next()) {
-      memory.look();
-      ASSERT_TRUE(same_rows(*batch, *expected->Slice(at, batch->num_rows())))
-          << "from row " << at;
-      at += batch->num_rows();
-    }
-    EXPECT_EQ(at, rows->num_rows());
-    EXPECT_LT(memory.most(), 3 << 19) << "bytes";
+    EXPECT_EQ(expected->num_rows(), rows->num_rows());
+    expect_in_little_memory(rows, *expected,
+                            [&](auto from, const operator_context& context) {
+                              return sort_rows(std::move(from), by, context);
+                            });
   }
 }
 
