@@ -267,6 +267,20 @@ placed_shares place(const ledger::manifest& set, double skew_tv,
   return place(set, chunk_labels(set), skew_tv, what);
 }
 
+namespace {
+
+std::vector<share_summary> summaries(const chunk_labels& labels,
+                                     const ledger::plan& of) {
+  const skew_report skews = measure_skew(labels, of);
+  std::vector<share_summary> out;
+  for (size_t rank = 0; rank < of.shares.size(); ++rank)
+    out.push_back(
+        {of.shares[rank].worker, rows(of.shares[rank]), skews.by_rank[rank]});
+  return out;
+}
+
+} // namespace
+
 placed_shares place(const ledger::manifest& set, const chunk_labels& labels,
                     double skew_tv, const place_shares& what) {
   placed_shares out;
@@ -276,10 +290,19 @@ placed_shares place(const ledger::manifest& set, const chunk_labels& labels,
                                  what.workers, what.generation, what.number);
   if (!holds_all(set, labels, what.limits))
     out.lacks = fit_memory(set, what.before, out.what, what.limits);
-  const skew_report skews = measure_skew(labels, out.what);
-  for (size_t rank = 0; rank < out.what.shares.size(); ++rank)
-    out.shares.push_back({out.what.shares[rank].worker,
-                          rows(out.what.shares[rank]), skews.by_rank[rank]});
+  out.shares = summaries(labels, out.what);
+  return out;
+}
+
+placed_shares place(const ledger::manifest& set, const chunk_labels& labels,
+                    const foreseen_repair& known, const place_shares& what) {
+  placed_shares out;
+  out.what = renumbered(known, what);
+  out.shares = known.shares;
+  if (!holds_all(set, labels, what.limits)) {
+    out.lacks = fit_memory(set, what.before, out.what, what.limits);
+    out.shares = summaries(labels, out.what);
+  }
   return out;
 }
 
