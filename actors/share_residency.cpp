@@ -113,12 +113,19 @@ void share_residency::bring(const ledger::plan& of, worker_id self,
     unsaid_ = true;
     return;
   }
-  const lacking_chunks more = lacks(of, self);
+  // Until it is known what comes: what the coordinator counted fits into that.
   if (limit_bytes > 0)
-    make_room(more, limit_bytes);
-  if (more.none())
-    say_held();
-  loaders_.add(more);
+    store_.set_limit(store_.bytes() + limit_bytes);
+  loaders_.account(
+      [this, of, self, limit_bytes] {
+        lacking_chunks more = lacks(of, self);
+        if (limit_bytes > 0)
+          make_room(more, limit_bytes);
+        if (more.none())
+          say_held();
+        return more;
+      },
+      false);
 }
 
 void share_residency::say_held() const {
@@ -130,7 +137,7 @@ void share_residency::say_held() const {
 
 void share_residency::bring_only(const ledger::plan& of, worker_id self) {
   if (!streams_)
-    loaders_.replace(lacks(of, self));
+    loaders_.account([this, of, self] { return lacks(of, self); }, true);
 }
 
 void share_residency::expect(std::span<const chunk_id> upcoming) {
