@@ -16,10 +16,18 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto tick_every = 50ms;
+/// One that takes longer is shown while it lasts.
+constexpr auto recovery_usual = 500ms;
 
 /// What is written about all of them takes milliseconds.
 bool many_workers(const coordinator::coordinator_parts& core) {
   return core.nodes.all().size() > 64;
+}
+
+/// Behind a fence, and is going to go on at once.
+bool stands_still(const coordinator::coordinator_parts& core, instant now) {
+  const coordinator::recovery_times* since = core.members.recovery();
+  return since && now - since->begun < recovery_usual;
 }
 
 /// Asked once a tick. Of many workers every half second, and not in the way of
@@ -132,7 +140,8 @@ void coordinator_shell::on_tick() {
     if (config_.on_trouble)
       config_.on_trouble(text);
   }
-  const bool due = summaries_due(core(), ++ticks_);
+  const bool due =
+      summaries_due(core(), ++ticks_) && !stands_still(core(), now());
   if (due && workers_stale_ && !queue_.waiting())
     queue_.add(queued_work{[this] { write_stale_workers(); }});
   if (due && state_->record)
@@ -334,11 +343,13 @@ void coordinator_shell::action_handler::operator()(
   me->status_.reset(); // shows no less than the events do
 }
 
-/// Of hundreds of workers the file takes milliseconds: not on the way of a
-/// change of the membership, and once for all that changes meanwhile.
+/// A new file takes milliseconds, of hundreds of workers or on a busy disk: not
+/// on the way of a change of the membership, and once for all that changes
+/// meanwhile.
 void coordinator_shell::action_handler::operator()(
     const coordinator::write_workers&) {
-  me->workers_stale_ = many_workers(me->core());
+  me->workers_stale_ =
+      many_workers(me->core()) || stands_still(me->core(), me->now());
   if (!me->workers_stale_)
     me->record().workers(
         monitor::workers_json(status_of(me->core(), me->now())));

@@ -14,6 +14,7 @@
 #include "monitor/status_json.hpp"
 #include "runtime/base/disk_wait.hpp"
 #include "runtime/coordinator/asking.hpp"
+#include "runtime/coordinator/idle_work.hpp"
 #include "runtime/coordinator/status.hpp"
 #include "runtime/coordinator/transitions.hpp"
 
@@ -45,6 +46,7 @@ private:
   void tell_core(Event what) {
     on(core(), std::move(what), now());
     perform_decided();
+    prepare_next(core()); // beside what was sent
   }
   /// What the core decided, in order. A full disk is waited for, up to grace_s;
   /// one that fails ends the run. Of a run that ends already, all that still

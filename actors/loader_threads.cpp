@@ -59,19 +59,23 @@ loader_threads::~loader_threads() {
     one.join();
 }
 
-void loader_threads::add(const lacking_chunks& more) {
-  {
-    const std::lock_guard lock(mutex_);
-    add_new(rest_.train, more.train, set_.train.size());
-    add_new(rest_.test, more.test, set_.test.size());
-  }
-  changed_.notify_all();
-}
-
 void loader_threads::replace(lacking_chunks all) {
   {
     const std::lock_guard lock(mutex_);
     rest_ = std::move(all);
+  }
+  changed_.notify_all();
+}
+
+void loader_threads::account(std::function<lacking_chunks()> what, bool alone) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (alone) {
+      accounts_.clear();
+      rest_ = {};
+      ++alone_;
+    }
+    accounts_.push_back({std::move(what), alone});
   }
   changed_.notify_all();
 }
@@ -123,7 +127,7 @@ void loader_threads::at_work(std::unique_lock<std::mutex>& lock,
   for (const what& one : chunks)
     under_way_.erase(one);
   changed_.notify_all();
-  if (rest_.none() && under_way_.empty())
+  if (rest_.none() && under_way_.empty() && accounts_.empty() && !accounting_)
     how_.all_here();
   if (error)
     std::rethrow_exception(error);
@@ -204,6 +208,27 @@ wanted_chunks loader_threads::next_request() {
   return out;
 }
 
+/// The next account that is due.
+void loader_threads::settle(std::unique_lock<std::mutex>& lock) {
+  const asked_account next = std::move(accounts_.front());
+  accounts_.pop_front();
+  const uint64_t asked = alone_;
+  accounting_ = true;
+  lock.unlock();
+  lacking_chunks found = next.what();
+  lock.lock();
+  accounting_ = false;
+  changed_.notify_all();
+  if (asked != alone_)
+    return; // another one counts alone by now
+  if (next.alone) {
+    rest_ = std::move(found);
+  } else {
+    add_new(rest_.train, found.train, set_.train.size());
+    add_new(rest_.test, found.test, set_.test.size());
+  }
+}
+
 /// The next request.
 void loader_threads::bring(std::unique_lock<std::mutex>& lock, size_t i) {
   wanted_chunks next = next_request();
@@ -230,7 +255,9 @@ void loader_threads::work(size_t i) {
   (void)::setpriority(PRIO_PROCESS, id_t(::gettid()), niceness);
   std::unique_lock lock(mutex_);
   while (!stop_) {
-    if (may_go_on())
+    if (!accounts_.empty() && !accounting_ && !holds())
+      settle(lock);
+    else if (may_go_on())
       bring(lock, i);
     else
       wait(lock);

@@ -51,10 +51,12 @@ public:
                  terms how);
   ~loader_threads();
 
-  /// These, too; each once.
-  void add(const lacking_chunks& more);
   /// These, and nothing else.
   void replace(lacking_chunks all);
+  /// What `what` says, on a loader thread: a first step does not wait for an
+  /// account of what is here. `alone`: nothing else, also of what said so
+  /// before; else in addition, in order.
+  void account(std::function<lacking_chunks()> what, bool alone);
   /// Until the batches of a first step are gathered, or for a second.
   void hold();
   void batch_gathered();
@@ -98,6 +100,7 @@ private:
   void wait(std::unique_lock<std::mutex>& lock);
   wanted_chunks next_request();
   void bring(std::unique_lock<std::mutex>& lock, size_t i);
+  void settle(std::unique_lock<std::mutex>& lock);
 
   data::chunk_store& into_;
   const ledger::manifest& set_;
@@ -106,6 +109,13 @@ private:
   std::mutex mutex_; // guards all of the following
   std::condition_variable changed_;
   lacking_chunks rest_;
+  struct asked_account {
+    std::function<lacking_chunks()> what;
+    bool alone = false;
+  };
+  std::deque<asked_account> accounts_;
+  bool accounting_ = false; // a thread is at one, without the lock
+  uint64_t alone_ = 0;      // so often was one asked for that counts alone
   std::set<what> under_way_;
   uint32_t steps_waiting_ = 0;
   uint32_t batches_held_ = 0; // so many more, and it goes on

@@ -1,17 +1,10 @@
 #include "actors/missing_rows.hpp"
 
+#include "runtime/base/row_request.hpp"
+
 #include <algorithm>
 
 namespace ballast::actors {
-
-namespace {
-
-/// A step that lacks a row of a smaller chunk gets the chunk.
-constexpr uint64_t small_chunk_bytes = 64 << 10;
-/// And one that lacks this part of a chunk's rows.
-constexpr uint64_t part_of_rows = 4;
-
-} // namespace
 
 missing_rows missing_of(std::span<const ledger::row_ref> rows,
                         const std::vector<data::row_place>& places,

@@ -36,6 +36,8 @@ shard_manager::behavior_type shard_manager::make_behavior() {
       // The planner answers whoever asked.
       [this](const balance::load_view& view)
           -> caf::result<balance::balance_answer> {
+        if (foreseen_ && !view.changed.shares.empty())
+          foreseen_->in_force(view.changed, policy_.skew_tv);
         return delegate(planner_, load_look{view, looks_.get_token()});
       },
       [this](const plan_request& request) -> caf::result<control_reply> {
@@ -61,6 +63,7 @@ void shard_manager::on_exit() {
     set_->stop();
   for (auto& [number, one] : leaving_)
     one->stop();
+  foreseen_.reset();
   set_.reset();
   leaving_.clear();
   promise_ = {};
@@ -102,6 +105,8 @@ void shard_manager::end(const preparation_ended& how) {
     promise_.deliver(to_error(how.problem, set_->detail()));
     return;
   }
+  foreseen_ =
+      std::make_unique<foreseen_repairs>(set_->content(), set_->labels());
   send(planner_, plan_on{set_->content(), set_->labels(), policy_});
   promise_.deliver(set_->about());
 }
@@ -137,6 +142,7 @@ void shard_manager::stop_looks() {
 
 void shard_manager::drop() {
   stop_looks();
+  foreseen_.reset();
   if (state_ == set_state::preparing)
     refuse({errc::stopped, "the run ended while its data were prepared", {}});
   set_.reset();
@@ -151,6 +157,8 @@ shard_manager::place_within(const balance::place_shares& order) {
   // What is searched for now is for workers that train no more, and the cores
   // are wanted by those that recover.
   stop_looks();
+  if (const auto known = foreseen_->take(order))
+    return place(*set_->content(), *set_->labels(), *known, order);
   return place(*set_->content(), *set_->labels(), policy_.skew_tv, order);
 }
 

@@ -6,6 +6,7 @@
 /// takes a while where a set is large, so a program spawns this one detached.
 #pragma once
 
+#include "actors/foreseen_repairs.hpp"
 #include "actors/local_protocol.hpp"
 #include "actors/served_set.hpp"
 #include "runtime/balance/policy.hpp"
@@ -60,6 +61,7 @@ private:
   uint64_t last_number_ = 0;       // of a set
   /// The set that is prepared, or in preparation, under last_number_.
   std::unique_ptr<served_set> set_;
+  std::unique_ptr<foreseen_repairs> foreseen_; // of a set that is ready
   enum class set_state : uint8_t { none, preparing, failed, ready };
   set_state state_ = set_state::none;
   caf::typed_response_promise<set_prepared> promise_;

@@ -113,12 +113,19 @@ void share_residency::bring(const ledger::plan& of, worker_id self,
     unsaid_ = true;
     return;
   }
-  const lacking_chunks more = lacks(of, self);
+  // Until it is known what comes: what the coordinator counted fits into that.
   if (limit_bytes > 0)
-    make_room(more, limit_bytes);
-  if (more.none())
-    say_held();
-  loaders_.add(more);
+    store_.set_limit(store_.bytes() + limit_bytes);
+  loaders_.account(
+      [this, of, self, limit_bytes] {
+        lacking_chunks more = lacks(of, self);
+        if (limit_bytes > 0)
+          make_room(more, limit_bytes);
+        if (more.none())
+          say_held();
+        return more;
+      },
+      false);
 }
 
 void share_residency::say_held() const {
@@ -130,7 +137,7 @@ void share_residency::say_held() const {
 
 void share_residency::bring_only(const ledger::plan& of, worker_id self) {
   if (!streams_)
-    loaders_.replace(lacks(of, self));
+    loaders_.account([this, of, self] { return lacks(of, self); }, true);
 }
 
 void share_residency::expect(std::span<const chunk_id> upcoming) {
@@ -162,18 +169,25 @@ void share_residency::expect(std::span<const chunk_id> upcoming) {
 
 void share_residency::load(wanted_chunks& wanted, size_t i) {
   const auto stopped = [this] { return loaders_.stopped(); };
-  nearby_.bring(wanted, {.given_up = stopped});
+  timed_reads::request timed(timed_);
+  nearby_.bring(wanted, {.given_up = stopped, .progress = [&](uint64_t more) {
+                           timed.arrived(more);
+                         }});
   if (!wanted.chunks.empty()) {
     chunk_fetcher& fetcher = background_[i];
     fetcher.set_origin(origin());
     fetcher.fetch(wanted, fetcher.origin(),
                   {.purpose = "the share",
                    .given_up = stopped,
-                   .progress = [this](uint64_t more) {
+                   .progress = [&](uint64_t more) {
                      from_origin_ += more;
+                     timed.arrived(more);
+                     const auto begun = timed_reads::clock::now();
                      loaders_.yield();
+                     timed.stood_still(timed_reads::clock::now() - begun);
                    }});
   }
+  timed.over();
   note_arrived(wanted);
   keep_arrived();
 }
@@ -252,7 +266,11 @@ void share_residency::read_now(wanted_chunks& wanted,
   const auto read = [&](chunk_id id) {
     wanted_chunks one = wanted;
     one.chunks = {about(wanted.part, id)};
+    timed_reads::request timed(timed_);
     nearby_.bring(one, how);
+    if (one.chunks.empty())
+      timed.arrived(about(wanted.part, id).bytes);
+    timed.over();
     return one.chunks.empty();
   };
   loaders_.bring_for_step(wanted.part, ids, read, given_up);
@@ -297,8 +315,12 @@ void share_residency::fetch_rows_now(data::data_part part,
       wanted.push_back(rows[i]);
     const uint64_t bytes = missing.rows_bytes * part_of.size() / all.size();
     const step_waits now(*this, bytes);
+    timed_reads::request timed(timed_);
     data::chunk_ptr got = nearby_.rows(part, wanted);
-    if (!got)
+    if (got) {
+      timed.arrived(got->bytes);
+      timed.over();
+    } else
       insist(std::to_string(wanted.size()) + " rows", given_up,
              [&](const chunk_fetcher::terms& how) {
                got = urgent_.fetch_rows(part, wanted, set_.row, how);
@@ -317,17 +339,21 @@ chunk_fetcher::terms share_residency::step_terms(const question& given_up) {
 void share_residency::insist(
     const std::string& what, const question& given_up,
     const std::function<void(const chunk_fetcher::terms&)>& fetch) {
+  std::optional<timed_reads::request> timed;
   chunk_fetcher::terms how = step_terms(given_up);
-  how.progress = [this](uint64_t more) {
+  how.progress = [&](uint64_t more) {
     coming_.arrived(more);
     from_origin_ += more;
+    timed->arrived(more);
   };
   std::optional<std::chrono::steady_clock::time_point> said;
   const std::lock_guard urgent(urgent_mutex_);
   while (!is_given_up(given_up)) {
     try {
       urgent_.set_origin(origin());
+      timed.emplace(timed_);
       fetch(how);
+      timed->over();
       if (is_given_up(given_up))
         break;
       return;

@@ -17,6 +17,7 @@
 #include "data/loader/row_source.hpp"
 #include "runtime/ledger/plan.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -46,6 +47,39 @@ public:
 private:
   std::atomic<uint64_t> awaited_{0};
   std::atomic<uint64_t> arrived_{0};
+};
+
+/// How fast rows come that are not here: bytes of requests that are over, and
+/// how long those took. What a worker may own before it is here is judged by
+/// it.
+class timed_reads {
+public:
+  using clock = std::chrono::steady_clock;
+  /// One request, from its construction on.
+  class request {
+  public:
+    explicit request(timed_reads& of) : of_(of) {}
+    void arrived(uint64_t bytes) { bytes_ += bytes; }
+    /// Of its time, waiting for somebody to whom the way belongs.
+    void stood_still(clock::duration time) { begun_ += time; }
+    void over() {
+      if (bytes_ > 0)
+        of_.ns_ += uint64_t(std::max<int64_t>(
+            1, std::chrono::nanoseconds(clock::now() - begun_).count()));
+      of_.bytes_ += bytes_;
+    }
+
+  private:
+    timed_reads& of_;
+    clock::time_point begun_ = clock::now();
+    uint64_t bytes_ = 0;
+  };
+  uint64_t bytes() const { return bytes_; }
+  uint64_t ns() const { return ns_; }
+
+private:
+  std::atomic<uint64_t> bytes_{0};
+  std::atomic<uint64_t> ns_{0};
 };
 
 /// Of a worker that owns more than its store holds, what is used next is there.
@@ -78,7 +112,8 @@ public:
   std::pair<uint64_t, uint64_t> coming() const { return coming_.now(); }
   bool streams() const { return streams_; }
   data::bytes_read read_so_far() const override {
-    return {from_origin_, nearby_.bytes_of_set(), nearby_.bytes_kept()};
+    return {from_origin_, nearby_.bytes_of_set(), nearby_.bytes_kept(),
+            timed_.bytes(), timed_.ns()};
   }
 
   // -- of the steps -----------------------------------------------------------
@@ -140,6 +175,7 @@ private:
   nearby_rows nearby_;
   bytes_coming coming_;
   std::atomic<uint64_t> from_origin_{0};
+  timed_reads timed_;
 
   std::mutex urgent_mutex_; // guards the following, and is held for long
   chunk_fetcher urgent_;

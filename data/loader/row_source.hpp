@@ -18,6 +18,9 @@ struct bytes_read {
   uint64_t origin = 0; // over the network, or a socket of this machine
   uint64_t set = 0;    // the prepared set on a disk of this machine
   uint64_t kept = 0;   // chunks that the worker keeps on a disk
+  /// Of these, in requests that are over, and how long those took.
+  uint64_t timed = 0;
+  uint64_t timed_ns = 0;
 };
 
 class row_source {

@@ -16,6 +16,12 @@ namespace {
 
 constexpr const char* count_key = "ballast.chunks_in_batch";
 
+/// Not Arrow's own: with each new thread that one zeroes tens of megabytes of
+/// huge pages, and a first step behind a recovery reads some rows on one.
+arrow::MemoryPool* pool() {
+  return arrow::system_memory_pool();
+}
+
 uint64_t chunks_in_batch(const arrow::Schema& schema) {
   if (!schema.metadata() || !schema.metadata()->Contains(count_key))
     return 1;
@@ -43,8 +49,8 @@ chunk_file::chunk_file(const std::filesystem::path& path,
                        const ledger::row_shape& row)
     : path_(path.string()), row_(row), chunks_(chunks) {
   // Its calls come back with fewer bytes where the file was cut.
-  file_ = take_arrow(arrow::io::ReadableFile::Open(path_), errc::invalid_data,
-                     path_);
+  file_ = take_arrow(arrow::io::ReadableFile::Open(path_, pool()),
+                     errc::invalid_data, path_);
   reader first = open_reader();
   in_batch_ = chunks_in_batch(*first.file->schema());
   const auto expected = (chunks.size() + in_batch_ - 1) / in_batch_;
@@ -60,7 +66,9 @@ void chunk_file::refuse(const std::string& why) const {
 }
 
 chunk_file::reader chunk_file::open_reader() const {
-  return {take_arrow(arrow::ipc::RecordBatchFileReader::Open(file_),
+  arrow::ipc::IpcReadOptions how = arrow::ipc::IpcReadOptions::Defaults();
+  how.memory_pool = pool();
+  return {take_arrow(arrow::ipc::RecordBatchFileReader::Open(file_, how),
                      errc::invalid_data, path_),
           SIZE_MAX, nullptr};
 }

@@ -4,6 +4,7 @@
 #include "runtime/base/json_text.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -334,13 +335,17 @@ event_text line(const events::balanced& e) {
 }
 
 event_text line(const events::moved& e) {
-  return {"move",
-          {{"plan", value(e.plan)},
-           {"rows", e.rows},
-           {"chunks", e.chunks},
-           {"bytes", e.bytes},
-           {"refetched", e.refetched},
-           {"ms", e.took.count()}}};
+  ordered_json out{{"plan", value(e.plan)},    {"rows", e.rows},
+                   {"chunks", e.chunks},       {"bytes", e.bytes},
+                   {"refetched", e.refetched}, {"ms", e.took.count()}};
+  for (const auto& [worker, one] : e.ahead)
+    out["ahead"].push_back(
+        {{"worker", worker},
+         {"bytes", one.bytes},
+         {"needs_bytes_per_s", std::round(one.need_bytes_per_s)},
+         {"reads_bytes_per_s", std::round(one.rate_bytes_per_s)},
+         {"reason", sentence(one, worker)}});
+  return {"move", std::move(out)};
 }
 
 event_text line(const events::chunk_damaged& e) {

@@ -44,8 +44,10 @@ balance_answer balancer::observe(const load_view& view,
   effort_ = search_effort(policy_.search_effort, std::move(stop));
   take_in(view);
   last_view_ = view;
-  for (worker_load& one : last_view_.workers)
+  for (worker_load& one : last_view_.workers) {
     one.costs.clear();
+    one.reads.clear();
+  }
   last_view_.changed = {};
   last_view_.copies.clear();
   const std::pair pauses(moves_pause_, coverage_pause_);
@@ -58,8 +60,12 @@ balance_answer balancer::observe(const load_view& view,
   }
   effort_ = {}; // lets go of whatever `stop` holds
   if (state_.code == balance_code::planned) {
-    for (const shard_move& one : out.proposal.moves)
+    for (const shard_move& one : out.proposal.moves) {
       proposed_.arrivals.push_back({one.what.chunk, now_.ranks.at(one.to)});
+      for (const rows_ahead& to : out.proposal.receivers)
+        if (to.to == one.to)
+          proposed_.receivers[one.what.chunk] = to;
+    }
   }
   out.state = state_;
   out.state.why = sentence(*this);
@@ -108,6 +114,8 @@ void balancer::end_transfer(const load_view& view) {
       speeds_.follow(now_.of, view.changed, window_);
     else
       rest_ = std::move(proposed_.rest);
+    if (!proposed_.receivers.empty())
+      arrivals_.planned(std::move(proposed_.receivers));
     failures_ = 0;
   } else if (view.last == transfer_end::failed &&
              ++failures_ >= policy_.failures_max) {
@@ -132,6 +140,8 @@ void balancer::new_plan(const ledger::plan& changed, bool same_round) {
     alone_since_ = window_;
   state_.skew_max = now_.skew_max();
   speeds_.new_plan(now_, policy_.global_batch);
+  if (before.ranks != now_.ranks)
+    arrivals_.planned({}); // they are told by rank
   copying_.new_plan(now_.ranks);
 }
 

@@ -32,6 +32,7 @@
 #include "runtime/balance/worker_speeds.hpp"
 #include "runtime/ledger/manifest.hpp"
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -126,6 +127,7 @@ private:
   struct {
     std::vector<arrival> arrivals = {};
     round_rest rest = {};
+    std::map<chunk_id, rows_ahead> receivers = {};
     bool by_speed = false;    // the plan changes weights
     bool to_measure = false;  // it gives rows by which to measure
     bool for_holders = false; // it gives classes a second holder

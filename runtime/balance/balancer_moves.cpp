@@ -171,6 +171,42 @@ uint64_t least_rows(const label_counts& from, const label_counts& to,
   return std::max({moves_bound(what), held_by_more, proven_least(what)});
 }
 
+/// Of these moves, at the newest view.
+std::vector<rows_ahead> receivers_of(const std::vector<shard_move>& moves,
+                                     const balancer& of,
+                                     const split_view& split,
+                                     const std::vector<uint64_t>& weights) {
+  if (moves.empty())
+    return {};
+  ahead_question about{
+      *of.set().chunks, {}, {}, {}, 0, {}, of.policy().ahead_part,
+  };
+  about.takes = whole_takes(of.policy().global_batch, weights);
+  if (split.known)
+    about.step_s = makespan_s(split.costs, split.takes);
+  for (size_t rank = 0; rank < of.now().ranks.size(); ++rank) {
+    about.owned.push_back(of.now().held.of_worker(rank));
+    about.rows_left.push_back(of.last_view().workers.at(rank).rows_left);
+    about.rates.push_back(of.copying().reads_of(of.now().ranks[rank]));
+  }
+  return judge_ahead(moves, about);
+}
+
+/// A plan is cut to what can be copied soon because it waits for the copies.
+/// True: none of this one does, so all of it is in `list` now.
+template <class Receivers>
+bool all_at_once(move_list& list, const Receivers& receivers) {
+  std::vector<shard_move> all = list.moves;
+  all.insert(all.end(), list.later.begin(), list.later.end());
+  if (!all_ahead(receivers(all)))
+    return false;
+  list.moves = std::move(all);
+  list.later.clear();
+  list.good_ends = {list.moves.size()};
+  cut_off(list, list.moves.size());
+  return true;
+}
+
 } // namespace
 
 /// Data move only when it is known how much each should own, and not for a
@@ -238,7 +274,11 @@ balance_code balancer::decide_moves(const load_view& view,
   quota_request request{now_.held, wanted_sizes(weights), policy_.skew_tv, 2};
   aimed_moves chosen = choose(request, how_to_move(view));
   move_list& list = chosen.list;
-  cut_to(list, double(policy_.round_ms) / 1e3, now_.ranks, copying_.links());
+  const auto receivers = [&](const std::vector<shard_move>& moves) {
+    return receivers_of(moves, *this, split, weights);
+  };
+  if (!all_at_once(list, receivers))
+    cut_to(list, double(policy_.round_ms) / 1e3, now_.ranks, copying_.links());
   std::map<size_t, uint64_t> missing;
   if (!split.known)
     missing = rows_to_measure(now_, speeds_, policy_.global_batch);
@@ -347,6 +387,7 @@ void balancer::finish(balance_proposal& out, const split_view& split,
                                : least_rows(round_held_, held, policy_.skew_tv);
     out.round = round_;
   }
+  out.receivers = receivers_of(out.moves, *this, split, weights);
   out.generation = now_.of.generation;
   out.base = now_.of.number;
   out.weights = std::move(weights);

@@ -6,6 +6,7 @@
 
 #include "runtime/balance/quota_distance.hpp"
 #include "runtime/ledger/manifest.hpp"
+#include "runtime/ledger/plan.hpp"
 
 #include <cstddef>
 #include <span>
@@ -30,6 +31,23 @@ public:
   /// The same of a part of a chunk, which has its labels in the same
   /// proportions.
   std::vector<label_rows> of(const ledger::interval& part) const;
+  /// Adds those of a part to `sums`, by class. For loops over all intervals of
+  /// a set, most of which are whole chunks.
+  void add_to(std::vector<double>& sums, const ledger::interval& part) const {
+    const size_t at = value(part.chunk);
+    const uint32_t all = rows_.at(at);
+    const label_rows* const end = labels_.data() + begins_[at + 1];
+    if (rows(part) == all) {
+      for (const label_rows* some = labels_.data() + begins_[at]; some != end;
+           ++some)
+        sums[some->label] += some->rows;
+      return;
+    }
+    const double ratio = double(rows(part)) / double(all);
+    for (const label_rows* some = labels_.data() + begins_[at]; some != end;
+         ++some)
+      sums[some->label] += some->rows * ratio;
+  }
   uint32_t rows_of(chunk_id chunk) const;
   uint64_t bytes_of(chunk_id chunk) const;
   uint64_t bytes() const { return bytes_sum_; } // of all chunks

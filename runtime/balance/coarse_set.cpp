@@ -33,11 +33,7 @@ coarse_set::coarse_set(const ledger::manifest& set, const chunk_labels& labels,
         keeps ? uint64_t{1} << 31 : rows(from) / of_owner + 1;
     std::optional<chunk_id> last; // pieces of a chunk are neighbours
     for (const ledger::interval& one : from.intervals) {
-      const uint32_t all = labels.rows_of(one.chunk);
-      const double part =
-          rows(one) == all ? 1 : double(rows(one)) / double(all);
-      for (const label_rows& some : labels.of(one.chunk))
-        sums[some.label] += some.rows * part;
+      labels.add_to(sums, one);
       if (last != one.chunk)
         open_.bytes += labels.bytes_of(one.chunk);
       last = one.chunk;

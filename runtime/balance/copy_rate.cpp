@@ -19,6 +19,9 @@ constexpr size_t compared_steps_min = 8;
 void copy_rate::add(const load_view& view) {
   for (const link_copy& one : view.copies)
     links_.add(one);
+  for (const worker_load& worker : view.workers)
+    for (const rows_read& one : worker.reads)
+      reads_.add({{}, worker.worker, one.bytes, one.ns});
   std::vector<uint64_t>& steps = view.transfer ? moving_us_ : calm_us_;
   steps.insert(steps.end(), view.step_us.begin(), view.step_us.end());
   if (steps.size() > calm_steps_max)
@@ -40,6 +43,7 @@ void copy_rate::end_transfer(bool copied, const balance_policy& policy) {
 void copy_rate::new_plan(const std::vector<worker_id>& ranks) {
   calm_us_.clear();
   links_.keep({ranks.begin(), ranks.end()});
+  reads_.keep({ranks.begin(), ranks.end()});
 }
 
 double copy_rate::seconds(const std::vector<shard_move>& moves,

@@ -1,6 +1,7 @@
 /// How fast rows are copied: the rate that copies may use, raised a little
 /// after each transfer and halved if steps took longer meanwhile (additive
-/// increase, multiplicative decrease), and the measured rates of the links.
+/// increase, multiplicative decrease), the measured rates of the links, and
+/// those at which rows come that a worker's steps or loaders read themselves.
 /// Pure; one per balancer.
 #pragma once
 
@@ -11,6 +12,7 @@
 #include "runtime/base/ids.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace ballast::balance {
@@ -28,6 +30,10 @@ public:
 
   uint64_t bytes_per_s() const { return bytes_per_s_; }
   const measured_rates& links() const { return links_; }
+  /// Rows that were not in its memory; nothing: that was not measured.
+  std::optional<double> reads_of(worker_id who) const {
+    return reads_.into(who);
+  }
   /// How long these moves take, at the allowed rate and over these links.
   double seconds(const std::vector<shard_move>& moves,
                  const std::vector<worker_id>& ranks) const;
@@ -35,6 +41,7 @@ public:
 private:
   uint64_t bytes_per_s_;
   measured_rates links_;
+  measured_rates reads_;            // from wherever they were
   std::vector<uint64_t> calm_us_;   // newest steps without a transfer
   std::vector<uint64_t> moving_us_; // steps during this transfer
 };

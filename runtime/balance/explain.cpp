@@ -54,6 +54,15 @@ json side(const balancer& planner, const split_view& split,
   return out;
 }
 
+json ahead_json(const rows_ahead& of, const std::string& worker) {
+  json out{{"worker", worker},
+           {"ahead", of.ahead},
+           {"needs_bytes_per_s", std::round(of.need_bytes_per_s)},
+           {"reads_bytes_per_s", std::round(of.rate_bytes_per_s)}};
+  out["reason"] = sentence(of, worker);
+  return out;
+}
+
 /// Classes with a single holder, of one worker or of all.
 json list_lone(const balancer& planner, std::optional<size_t> rank) {
   json out = json::array();
@@ -298,6 +307,8 @@ json explain_worker(const balancer& planner, size_t rank) {
       speed && speed->known() ? json(rounded(speed->waiting())) : json();
   out["device_trouble"] = trouble.empty() ? json() : json(trouble);
   out["copies"] = list_links(planner, mine.worker);
+  const std::optional<double> reads = planner.copying().reads_of(mine.worker);
+  out["reads_bytes_per_s"] = reads ? json(std::round(*reads)) : json();
   out["holds_alone"] = list_lone(planner, rank);
   // The classes that deviate most.
   std::vector<std::pair<double, size_t>> off;
@@ -350,6 +361,8 @@ json explain_chunk(const balancer& planner, chunk_id id) {
   out["windows_since_move"] =
       moved ? json(planner.state().window - *moved) : json();
   out["may_move"] = may_move;
+  const rows_ahead* to = planner.arrivals().receiver_of(id);
+  out["planned"] = to ? ahead_json(*to, worker_name(planner, to->to)) : json();
   return out;
 }
 

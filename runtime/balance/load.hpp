@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/balance/measured_rates.hpp"
+#include "runtime/balance/rows_ahead.hpp"
 #include "runtime/balance/shard_moves.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/ledger/plan.hpp"
@@ -23,6 +24,13 @@ enum class transfer_end : uint8_t {
   failed,    // a worker could not get its chunks
 };
 
+/// Rows that were not in a worker's memory and came there, and how long reading
+/// them took.
+struct rows_read {
+  uint64_t bytes = 0;
+  uint64_t ns = 0;
+};
+
 /// One worker since the last view.
 struct worker_load {
   worker_id worker{};
@@ -31,6 +39,7 @@ struct worker_load {
   std::vector<take_cost> costs;
   uint64_t store_free_bytes = UINT64_MAX;
   std::string device_trouble = {}; // may slow it down; empty: nothing
+  std::vector<rows_read> reads = {};
 };
 
 /// A run while it trains. Sent every 50 ms.
@@ -96,6 +105,9 @@ struct balance_proposal {
   uint64_t round_bound_rows = 0;
   plan_number round{};
   uint64_t rate_bytes_per_s = 0;
+  /// Who owns its rows before their bytes are there, and who waits for them; by
+  /// rank.
+  std::vector<rows_ahead> receivers;
   balance_cause cause = balance_cause::speed;
   std::string reason; // in words
 };

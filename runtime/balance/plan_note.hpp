@@ -23,7 +23,7 @@ struct plan_note {
     balance_cause cause = balance_cause::speed;
     double makespan_ratio = 1; // before the plan
     uint64_t moved_rows = 0;
-    uint64_t moved_bytes = 0; // actually copied
+    uint64_t moved_bytes = 0; // copied, or to come beside the steps
     uint64_t bound_rows = 0;
     uint64_t round_bound_rows = 0; // see balance_proposal
     plan_number round{};

@@ -83,6 +83,9 @@ struct balance_policy {
   /// Steps may take this many times as long while data move; above it the rate
   /// is halved.
   double inflation_max = 1.03;
+  /// Rows are owned before their bytes are there if the steps need at most this
+  /// part of the rate at which rows came lately.
+  double ahead_part = 0.5;
   /// Chunks within this fraction of their owner's quota stay.
   double size_tolerance = 0.02;
 

@@ -5,6 +5,7 @@
 /// balancer.
 #pragma once
 
+#include "runtime/balance/rows_ahead.hpp"
 #include "runtime/base/ids.hpp"
 
 #include <compare>
@@ -12,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace ballast::balance {
@@ -28,6 +30,15 @@ public:
   void given(const std::vector<arrival>& which) {
     given_.insert(which.begin(), which.end());
   }
+  /// Who gets which chunk by the newest plan that moves rows.
+  void planned(std::map<chunk_id, rows_ahead> receivers) {
+    receivers_ = std::move(receivers);
+  }
+  /// Null: nobody got it by that plan.
+  const rows_ahead* receiver_of(chunk_id id) const {
+    const auto found = receivers_.find(id);
+    return found == receivers_.end() ? nullptr : &found->second;
+  }
   void forget_given() { given_.clear(); }
   /// Forgets those that moved before this window.
   void forget_before(uint64_t window);
@@ -42,6 +53,7 @@ public:
 private:
   std::map<arrival, uint64_t> moved_; // the window of each
   std::set<arrival> given_;
+  std::map<chunk_id, rows_ahead> receivers_;
 };
 
 } // namespace ballast::balance

@@ -93,11 +93,13 @@ std::vector<uint64_t> level(uint64_t total, const std::vector<uint64_t>& owned,
   }
 }
 
-std::vector<uint64_t> wanted_sizes(const ledger::plan& all, size_t workers,
+/// `has`: rows of each, by rank. A pass over a million intervals takes a
+/// millisecond, so they are counted once.
+std::vector<uint64_t> wanted_sizes(const ledger::plan& all,
+                                   const std::vector<uint64_t>& has,
+                                   size_t workers,
                                    const std::vector<uint64_t>& weights) {
-  uint64_t total = 0;
-  for (const ledger::share& one : all.shares)
-    total += rows(one);
+  const uint64_t total = std::accumulate(has.begin(), has.end(), uint64_t{0});
   std::vector<uint64_t> sizes = placement::split_by_shares(
       total, {weights.begin(), weights.end()}); // right for newcomers
   std::vector<size_t> stayers;
@@ -109,7 +111,7 @@ std::vector<uint64_t> wanted_sizes(const ledger::plan& all, size_t workers,
       continue;
     }
     stayers.push_back(rank);
-    owned.push_back(rows(all.shares[rank]));
+    owned.push_back(has[rank]);
     parts.push_back(weights[rank]);
   }
   bool give = std::accumulate(owned.begin(), owned.end(), uint64_t{0}) > rest;
@@ -145,10 +147,9 @@ quota least_moves(quota_request request, double skew_tv) {
 }
 
 /// Pieces left at lost workers after whole moves go to the poorest worker.
-void give_away_rest(ledger::plan& all, size_t workers, plan_number number) {
-  std::vector<uint64_t> owned;
-  for (size_t rank = 0; rank < workers; ++rank)
-    owned.push_back(rows(all.shares[rank]));
+void give_away_rest(ledger::plan& all, size_t workers, plan_number number,
+                    std::vector<uint64_t>& owned) {
+  owned.resize(workers);
   std::vector<bool> richer(workers);
   for (size_t gone = workers; gone < all.shares.size(); ++gone)
     for (const ledger::interval& piece : all.shares[gone].intervals) {
@@ -224,7 +225,11 @@ ledger::plan repaired_plan(const ledger::manifest& set,
                            generation gen, plan_number number) {
   ledger::plan all = everybody(before, workers);
   std::vector<uint64_t> weights = speeds(all, before, workers.size());
-  std::vector<uint64_t> sizes = wanted_sizes(all, workers.size(), weights);
+  std::vector<uint64_t> owned;
+  for (const ledger::share& one : all.shares)
+    owned.push_back(rows(one));
+  std::vector<uint64_t> sizes =
+      wanted_sizes(all, owned, workers.size(), weights);
   std::vector<shard_move> moves;
   if (interval_count(all) <= intervals_max) {
     moves = moves_to(set, labels, all, std::move(sizes), skew_tv, {});
@@ -244,11 +249,17 @@ ledger::plan repaired_plan(const ledger::manifest& set,
                                          skew_tv, stays),
                                 set);
   }
-  bool by_rows = std::all_of(
-      before.shares.begin(), before.shares.end(),
-      [](const ledger::share& one) { return one.batch_weight == rows(one); });
-  ledger::plan out = moved_plan(all, moves, number, {});
-  give_away_rest(out, workers.size(), number);
+  bool by_rows = true; // as they were before
+  for (size_t rank = 0; rank < all.shares.size(); ++rank)
+    by_rows = by_rows && (value(all.shares[rank].since) == 0 ||
+                          all.shares[rank].batch_weight == owned[rank]);
+  for (const shard_move& one : moves) {
+    owned[one.from] -= rows(one.what);
+    owned[one.to] += rows(one.what);
+  }
+  // Batch weights follow below.
+  ledger::plan out = moved_plan(all, moves, number, owned);
+  give_away_rest(out, workers.size(), number, owned);
   out.number = number;
   out.generation = gen;
   for (size_t rank = 0; rank < workers.size(); ++rank) {
@@ -257,7 +268,7 @@ ledger::plan repaired_plan(const ledger::manifest& set,
       one.since = number;
       one.stream = uint32_t(rank);
     }
-    one.batch_weight = by_rows ? rows(one) : weights[rank];
+    one.batch_weight = by_rows ? owned[rank] : weights[rank];
   }
   return out;
 }
@@ -266,6 +277,20 @@ placed_shares place(const ledger::manifest& set, double skew_tv,
                     const place_shares& what) {
   return place(set, chunk_labels(set), skew_tv, what);
 }
+
+namespace {
+
+std::vector<share_summary> summaries(const chunk_labels& labels,
+                                     const ledger::plan& of) {
+  const skew_report skews = measure_skew(labels, of);
+  std::vector<share_summary> out;
+  for (size_t rank = 0; rank < of.shares.size(); ++rank)
+    out.push_back(
+        {of.shares[rank].worker, rows(of.shares[rank]), skews.by_rank[rank]});
+  return out;
+}
+
+} // namespace
 
 placed_shares place(const ledger::manifest& set, const chunk_labels& labels,
                     double skew_tv, const place_shares& what) {
@@ -276,10 +301,19 @@ placed_shares place(const ledger::manifest& set, const chunk_labels& labels,
                                  what.workers, what.generation, what.number);
   if (!holds_all(set, labels, what.limits))
     out.lacks = fit_memory(set, what.before, out.what, what.limits);
-  const skew_report skews = measure_skew(labels, out.what);
-  for (size_t rank = 0; rank < out.what.shares.size(); ++rank)
-    out.shares.push_back({out.what.shares[rank].worker,
-                          rows(out.what.shares[rank]), skews.by_rank[rank]});
+  out.shares = summaries(labels, out.what);
+  return out;
+}
+
+placed_shares place(const ledger::manifest& set, const chunk_labels& labels,
+                    const foreseen_repair& known, const place_shares& what) {
+  placed_shares out;
+  out.what = renumbered(known, what);
+  out.shares = known.shares;
+  if (!holds_all(set, labels, what.limits)) {
+    out.lacks = fit_memory(set, what.before, out.what, what.limits);
+    out.shares = summaries(labels, out.what);
+  }
   return out;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "runtime/balance/chunk_labels.hpp"
+#include "runtime/balance/foreseen_repair.hpp"
 #include "runtime/balance/place_shares.hpp"
 #include "runtime/ledger/manifest.hpp"
 #include "runtime/ledger/plan.hpp"
@@ -32,6 +33,9 @@ ledger::plan repaired_plan(const ledger::manifest& set,
 /// within the limits (memory_fit.hpp).
 placed_shares place(const ledger::manifest& set, const chunk_labels& labels,
                     double skew_tv, const place_shares& what);
+/// The same by a repair that was made beforehand, and answers that.
+placed_shares place(const ledger::manifest& set, const chunk_labels& labels,
+                    const foreseen_repair& known, const place_shares& what);
 placed_shares place(const ledger::manifest& set, double skew_tv,
                     const place_shares& what);
 

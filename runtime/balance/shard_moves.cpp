@@ -255,13 +255,12 @@ label_counts count_labels(const chunk_labels& labels, const ledger::plan& of) {
   label_counts out(of.shares.size(), labels.classes());
   for (size_t rank = 0; rank < of.shares.size(); ++rank) {
     std::vector<double> sums(out.classes);
+    uint64_t owned = 0;
     for (const ledger::interval& part : of.shares[rank].intervals) {
-      const double ratio =
-          double(rows(part)) / double(labels.rows_of(part.chunk));
-      for (const label_rows& some : labels.of(part.chunk))
-        sums[some.label] += some.rows * ratio;
+      owned += rows(part);
+      labels.add_to(sums, part);
     }
-    round_to(rows(of.shares[rank]), sums, &out.at(rank, 0));
+    round_to(owned, sums, &out.at(rank, 0));
   }
   return out;
 }

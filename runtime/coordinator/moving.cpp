@@ -1,8 +1,9 @@
 /// How data move between the workers of a generation while training goes on, as
 /// the shard manager wants it:
 ///
-///   a view of the load, every tick -> a proposal -> each new owner copies its
-///   chunks, beside training -> all are there: the plan is journaled and
+///   a view of the load, every tick -> a proposal -> each new owner whose steps
+///   could not wait for bytes copies its chunks, beside training -> all are
+///   there: the plan is journaled and
 ///   offered -> every worker contributes to its lane -> the switch, which
 ///   nothing here decides -> the first step under it tells
 ///
@@ -34,14 +35,23 @@ std::string trouble_of(const std::vector<stragglers::finding>& standing,
   return {};
 }
 
+/// Owns its rows under the plan before their bytes are there.
+bool is_ahead(const balance::balance_proposal& what, uint32_t rank) {
+  return std::any_of(what.receivers.begin(), what.receivers.end(),
+                     [rank](const balance::rows_ahead& one) {
+                       return one.to == rank && one.ahead;
+                     });
+}
+
 /// Each new owner's part of all bytes that are copied. The rate is shared out
 /// by it, so that all are done at the same time: the plan waits for the last
 /// one.
-std::map<uint32_t, double>
-copied_parts(const std::vector<balance::shard_move>& moves) {
+std::map<uint32_t, double> copied_parts(const balance::balance_proposal& what) {
   std::map<uint32_t, double> out;
   double all = 0;
-  for (const balance::shard_move& one : moves) {
+  for (const balance::shard_move& one : what.moves) {
+    if (is_ahead(what, one.to))
+      continue;
     const double bytes = double(one.bytes) + 1; // of an empty one, too
     out[one.to] += bytes;
     all += bytes;
@@ -115,12 +125,32 @@ void observe(coordinator_parts& p, instant now) {
 
 namespace {
 
+void tell_moved(coordinator_parts& p, const generation_state& members,
+                const pending_rebalance& transfer, instant now) {
+  events::moved told{transfer.offered.number,
+                     transfer.what.moved_rows,
+                     transfer.what.moves.size(),
+                     transfer.bytes,
+                     transfer.refetched,
+                     now - transfer.begun,
+                     {}};
+  for (const balance::rows_ahead& one : transfer.what.receivers)
+    if (one.ahead)
+      told.ahead.emplace_back(p.nodes.name_of(members.workers.at(one.to)), one);
+  p.out.tell(std::move(told));
+}
+
 /// Everything is where it must be: journaled first, then offered.
 void offer_transfer(coordinator_parts& p, const generation_state& members,
-                    pending_rebalance& transfer) {
+                    pending_rebalance& transfer, instant now) {
   const ledger::plan& offered = transfer.offered;
   transfer.sent = true;
   const balance::balance_proposal& what = transfer.what;
+  if (!what.moves.empty())
+    tell_moved(p, members, transfer, now);
+  for (const balance::rows_ahead& one : what.receivers)
+    if (one.ahead)
+      transfer.bytes += one.bytes;
   transfer.note = {what.reason, what.after,
                    balance::plan_note::of_balance{
                        what.cause, p.run.balance.account().state.makespan_ratio,
@@ -132,14 +162,16 @@ void offer_transfer(coordinator_parts& p, const generation_state& members,
     p.out.put(send_plan{who, {p.config.term, offered}});
 }
 
-/// Each new owner copies what it will own.
+/// What no plan need wait for its new owner brings beside its steps once it is
+/// in force; each of the others copies what it will own.
 void send_fetches(coordinator_parts& p, const generation_state& members,
                   pending_rebalance& transfer) {
   // By new owner, then by present one.
   std::map<uint32_t, std::map<uint32_t, std::vector<ledger::interval>>> wanted;
   for (const balance::shard_move& one : transfer.what.moves)
-    wanted[one.to][one.from].push_back(one.what);
-  const std::map<uint32_t, double> parts = copied_parts(transfer.what.moves);
+    if (!is_ahead(transfer.what, one.to))
+      wanted[one.to][one.from].push_back(one.what);
+  const std::map<uint32_t, double> parts = copied_parts(transfer.what);
   for (auto& [to, sources] : wanted) {
     fetch_order order{
         p.config.term,
@@ -178,7 +210,7 @@ void on(coordinator_parts& p, balance::balance_answer answer, instant now) {
   transfer.what = std::move(what);
   send_fetches(p, s->members, transfer);
   if (transfer.fetching.empty())
-    offer_transfer(p, s->members, transfer);
+    offer_transfer(p, s->members, transfer, now);
 }
 
 template <>
@@ -207,10 +239,7 @@ void on(coordinator_parts& p, const chunks_fetched& message, instant now) {
     return;
   if (!may_change(p) || p.run.requests.paused())
     return drop_transfer(p, "the run is about to change");
-  p.out.tell(events::moved{transfer.offered.number, transfer.what.moved_rows,
-                           transfer.what.moves.size(), transfer.bytes,
-                           transfer.refetched, now - transfer.begun});
-  offer_transfer(p, members, transfer);
+  offer_transfer(p, members, transfer, now);
 }
 
 void transfer_took_effect(coordinator_parts& p, step_number from) {

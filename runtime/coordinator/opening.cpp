@@ -72,7 +72,9 @@ void on(coordinator_parts& p, shares_placed placed, instant now) {
   generation_state& members = s->members;
   p.run.steps.open_book(p.run.spec.rows(), placed.what);
   ledger::ledger start =
-      p.run.steps.book_after(members.commits.waiting(members.commits.base()));
+      s->start ? *std::exchange(s->start, std::nullopt)
+               : p.run.steps.book_after(
+                     members.commits.waiting(members.commits.base()));
   if (start.current().number != placed.what.number)
     if (auto wrong = start.switch_to(placed.what))
       return fail(p, misfit(placed.what, *wrong));

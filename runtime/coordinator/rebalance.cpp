@@ -19,6 +19,8 @@ void rebalance::report(size_t rank, const progress_report& report) {
   for (const take_cost& one : report.costs)
     if (load.costs.size() < load_steps_max)
       load.costs.push_back(one);
+  if (report.read_bytes > 0 && load.reads.size() < load_steps_max)
+    load.reads.push_back({report.read_bytes, report.read_ns});
   progress_report& kept = newest_[rank];
   kept.rows = report.rows;
   kept.data_ns = report.data_ns;
@@ -49,6 +51,7 @@ balance::load_view rebalance::look(const generation_state& members) {
     loads_[rank].worker = members.workers[rank];
     view.workers.push_back(loads_[rank]);
     loads_[rank].costs.clear();
+    loads_[rank].reads.clear();
   }
   view.last = std::exchange(last_, balance::transfer_end::none);
   observing_ = true;

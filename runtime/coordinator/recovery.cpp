@@ -223,21 +223,23 @@ void locate_deaths(coordinator_parts& p, const fenced& s, ledger::ledger at) {
   p.run.suspects.judge(p.out, p.nodes, p.run.copies.newest().step());
 }
 
-/// Pending plans that took effect though no report said so; the plan in force.
-ledger::plan settle_plans(coordinator_parts& p, fenced& s,
-                          const std::vector<ledger::committed_step>& inherited,
-                          step_number base) {
+/// Pending plans that took effect though no report said so; where the next
+/// generation begins, under the plan in force.
+std::optional<ledger::ledger>
+settle_plans(coordinator_parts& p, fenced& s,
+             const std::vector<ledger::committed_step>& inherited,
+             step_number base) {
   if (!p.run.steps.book())
     return {}; // nothing was ever placed
   ledger::ledger at = p.run.steps.book_after(inherited);
-  ledger::plan out = at.current();
-  if (s.pending.transfer && s.pending.transfer->offered.number == out.number)
+  const plan_number now = at.current().number;
+  if (s.pending.transfer && s.pending.transfer->offered.number == now)
     transfer_took_effect(p, base);
-  if (s.pending.change && s.pending.change->offered.number == out.number)
+  if (s.pending.change && s.pending.change->offered.number == now)
     tell_switch(p, *s.pending.change, base);
   if (p.run.suspects.died_any())
-    locate_deaths(p, s, std::move(at));
-  return out;
+    locate_deaths(p, s, at);
+  return at;
 }
 
 /// What the dead had reported and what the living add to it: steps that all
@@ -287,7 +289,8 @@ void open_next(coordinator_parts& p, fenced& s, next_generation of,
                     "the parameters contain steps up to " + to_string(base) +
                         ", but nobody can tell what all of them were",
                     {}});
-  ledger::plan before = settle_plans(p, s, inherited, base);
+  std::optional<ledger::ledger> start = settle_plans(p, s, inherited, base);
+  ledger::plan before = start ? start->current() : ledger::plan{};
   drop_transfer(p, describe(s.recovery.reason));
   recovery_times times = std::move(s.recovery);
   times.acked = now;
@@ -305,7 +308,8 @@ void open_next(coordinator_parts& p, fenced& s, next_generation of,
   members.source = of.source.value_or(0);
   p.members.next_plan();
   p.run.balance.begin_generation(world);
-  p.members.become(opening{std::move(members), std::move(times)});
+  p.members.become(
+      opening{std::move(members), std::move(times), std::move(start)});
   p.out.put(p.placing(of.workers, std::move(before)));
 }
 

@@ -232,6 +232,7 @@ struct moved {
   uint64_t bytes = 0;
   uint64_t refetched = 0;
   milliseconds took{};
+  std::vector<std::pair<std::string, balance::rows_ahead>> ahead; // by name
 };
 struct chunk_damaged {
   plan_number plan{};

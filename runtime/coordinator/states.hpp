@@ -9,6 +9,7 @@
 #include "runtime/coordinator/pending_rebalance.hpp"
 #include "runtime/coordinator/recovery_times.hpp"
 #include "runtime/coordinator/run_phase.hpp"
+#include "runtime/ledger/ledger.hpp"
 
 #include <optional>
 #include <set>
@@ -39,6 +40,8 @@ struct waiting {};
 struct opening {
   generation_state members;
   std::optional<recovery_times> recovery; // if it follows a fence
+  /// Where it begins, under the plan before; none: behind what is committed.
+  std::optional<ledger::ledger> start = {};
 };
 
 /// All ranks are connected and step by themselves.

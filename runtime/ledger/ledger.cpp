@@ -22,6 +22,16 @@ struct ledger::consumed_interval {
   uint32_t consumed; // absolute: rows [where.begin, consumed) are consumed
 };
 
+/// Where the intervals of all shares are, ordered by chunk and begin.
+struct ledger::chunk_list {
+  struct place {
+    uint32_t rank = 0;
+    uint32_t index = 0; // in its share
+  };
+  std::vector<place> all;
+  std::vector<uint32_t> first; // by chunk, and the end
+};
+
 /// What a plan takes from its owners, in order.
 struct ledger::handed_out {
   std::vector<consumed_interval> all;
@@ -234,6 +244,8 @@ std::optional<uint32_t> ledger::cursor_in(const interval& piece,
                                           const handed_out& old) {
   const auto begin = old.all.begin() + old.first[value(piece.chunk)];
   const auto end = old.all.begin() + old.first[value(piece.chunk) + 1];
+  if (begin != end && begin->where == piece) // most keep their bounds
+    return begin->consumed - piece.begin;
   auto part = std::upper_bound(begin, end, piece.begin,
                                [](uint32_t at, const consumed_interval& b) {
                                  return at < b.where.begin;
@@ -254,23 +266,65 @@ std::optional<uint32_t> ledger::cursor_in(const interval& piece,
   return reached - piece.begin;
 }
 
+const ledger::chunk_list& ledger::by_chunk() const {
+  if (by_chunk_)
+    return *by_chunk_;
+  const std::vector<share>& shares = rules_->current.shares;
+  auto made = std::make_shared<chunk_list>();
+  for (uint32_t rank = 0; rank < shares.size(); ++rank)
+    for (uint32_t i = 0; i < shares[rank].intervals.size(); ++i)
+      made->all.push_back({rank, i});
+  made->first = order_by_chunk(made->all, rules_->config->chunk_rows.size(),
+                               [&](const chunk_list::place& one) {
+                                 return shares[one.rank].intervals[one.index];
+                               });
+  by_chunk_ = std::move(made);
+  return *by_chunk_;
+}
+
+void ledger::prepare_switch(uint64_t behind_max) const {
+  (void)by_chunk();
+  for (size_t rank = 0; rank < draws_.size(); ++rank)
+    if (!followed_[rank] ||
+        draws_[rank] - followed_[rank]->draws() > behind_max)
+      (void)followed(rank);
+}
+
 ledger::handed_out ledger::hand_out(std::map<worker_id, size_t>& kept) const {
-  const std::vector<share>& before = rules_->current.shares;
-  handed_out out;
-  for (size_t rank = 0; rank < before.size(); ++rank) {
-    if (auto found = kept.find(before[rank].worker); found != kept.end()) {
+  struct owner {
+    const std::vector<interval>* intervals = nullptr; // null: it keeps them
+    const uint32_t* cursors = nullptr;                // null: all are 0
+  };
+  std::vector<owner> owners;
+  for (const share& one : rules_->current.shares) {
+    const size_t rank = owners.size();
+    if (auto found = kept.find(one.worker); found != kept.end()) {
       found->second = rank;
+      owners.emplace_back();
       continue;
     }
     const std::vector<uint32_t>* cursors = cursors_at(rank);
-    for (size_t i = 0; i < before[rank].intervals.size(); ++i) {
-      const interval& piece = before[rank].intervals[i];
-      out.all.push_back({piece, piece.begin + (cursors ? (*cursors)[i] : 0)});
+    owners.push_back(
+        {&one.intervals.list(), cursors ? cursors->data() : nullptr});
+  }
+  const chunk_list& places = by_chunk();
+  const size_t chunks = rules_->config->chunk_rows.size();
+  handed_out out;
+  out.all.reserve(places.all.size());
+  out.first.reserve(chunks + 1);
+  for (size_t chunk = 0; chunk < chunks; ++chunk) {
+    out.first.push_back(uint32_t(out.all.size()));
+    for (uint32_t k = places.first[chunk]; k < places.first[chunk + 1]; ++k) {
+      const chunk_list::place& at = places.all[k];
+      const owner& of = owners[at.rank];
+      if (!of.intervals)
+        continue;
+      const interval& piece = (*of.intervals)[at.index];
+      out.all.push_back(
+          {piece, piece.begin + (of.cursors ? of.cursors[at.index] : 0)});
     }
   }
-  out.first =
-      order_by_chunk(out.all, rules_->config->chunk_rows.size(),
-                     [](const consumed_interval& one) { return one.where; });
+  out.first.push_back(uint32_t(out.all.size()));
   return out;
 }
 
@@ -293,6 +347,7 @@ std::optional<std::string> ledger::switch_to(const plan& p) {
   after.draws_.assign(ranks, 0);
   after.beginnings_.assign(ranks, {});
   after.followed_.assign(ranks, nullptr);
+  after.by_chunk_.reset();
   uint64_t left = 0;
   for (size_t rank = 0; rank < ranks; ++rank) {
     const share& part = p.shares[rank];

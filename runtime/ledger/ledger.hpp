@@ -92,16 +92,22 @@ public:
   worker_cursor cursor_of(size_t rank) const;
   /// A sequence for `rank`, positioned at next().
   sequence sequence_of(size_t rank) const;
+  /// Computes now what a change of all owners at next() asks for: then
+  /// switch_to, and cursor_of of the plan before, find it made. Of a rank that
+  /// was followed up to `behind_max` draws ago the rest is left to them.
+  void prepare_switch(uint64_t behind_max = 0) const;
 
 private:
   /// The constants of the plan in force; shared between copies.
   struct rules;
   struct consumed_interval;
   struct handed_out;
+  struct chunk_list;
   void retake();
   static std::optional<uint32_t> cursor_in(const interval& piece,
                                            const handed_out& old);
   handed_out hand_out(std::map<worker_id, size_t>& kept) const;
+  const chunk_list& by_chunk() const;
   const sequence& followed(size_t rank) const;
   /// Where the draws of a rank begin that this ledger follows.
   struct beginning {
@@ -126,6 +132,8 @@ private:
   /// beginning, not needed yet: a worker follows its own draws alone. Replaced,
   /// never changed in place, so that copies may share it.
   mutable std::vector<std::shared_ptr<const sequence>> followed_;
+  /// The intervals of the plan in force by chunk; null = not needed yet.
+  mutable std::shared_ptr<const chunk_list> by_chunk_;
 };
 
 } // namespace ballast::ledger

@@ -22,17 +22,18 @@ share_error(const plan& p, const share& part,
   if (part.since > p.number)
     return who + " has its intervals since plan " + to_string(part.since) +
            ", later than this plan";
-  for (size_t i = 0; i < part.intervals.size(); ++i) {
-    const interval& piece = part.intervals[i];
+  const std::vector<interval>& pieces = part.intervals;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    const interval& piece = pieces[i];
     if (value(piece.chunk) >= chunk_rows.size())
       return who + " owns " + text(piece) + ", but there are only " +
              std::to_string(chunk_rows.size()) + " chunks";
     if (piece.begin >= piece.end || piece.end > chunk_rows[value(piece.chunk)])
       return who + " owns " + text(piece) + ", which is empty or outside its " +
              std::to_string(chunk_rows[value(piece.chunk)]) + " rows";
-    if (i > 0 && part.intervals[i - 1] >= piece)
-      return who + " owns " + text(piece) + " after " +
-             text(part.intervals[i - 1]) + ": not sorted by chunk and begin";
+    if (i > 0 && pieces[i - 1] >= piece)
+      return who + " owns " + text(piece) + " after " + text(pieces[i - 1]) +
+             ": not sorted by chunk and begin";
   }
   return std::nullopt;
 }

@@ -10,6 +10,10 @@ namespace {
 class packer {
 public:
   void put(uint64_t number) {
+    if (number < 0x80) { // as most cursors
+      out_.push_back(char(number));
+      return;
+    }
     while (number >= 0x80) {
       out_.push_back(char(number | 0x80));
       number >>= 7;
@@ -38,6 +42,8 @@ public:
 
   uint64_t number() {
     uint64_t out = 0;
+    if (at_ < in_.size() && static_cast<unsigned char>(in_[at_]) < 0x80)
+      return static_cast<unsigned char>(in_[at_++]); // as most cursors
     for (int shift = 0; shift < 64 && at_ < in_.size(); shift += 7) {
       const auto byte = static_cast<unsigned char>(in_[at_++]);
       out |= uint64_t(byte & 0x7f) << shift;
@@ -120,8 +126,11 @@ void take_intervals(unpacker& in, std::vector<ledger::interval>& out) {
     if (count == 0 || count > ledger::intervals_read_max ||
         out.size() + count > ledger::intervals_read_max)
       return in.refuse();
+    const size_t known = out.size();
+    if (in.good())
+      out.resize(known + count);
     for (uint64_t k = 0; k < count && in.good(); ++k)
-      out.push_back({chunk_id(uint32_t(first + k)), begin, begin + length});
+      out[known + k] = {chunk_id(uint32_t(first + k)), begin, begin + length};
     last = uint32_t(first + count - 1);
   }
 }

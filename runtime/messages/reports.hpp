@@ -57,9 +57,13 @@ struct progress_report {
   uint64_t store_free_bytes = UINT64_MAX;
   /// Of what it read meanwhile, most came from there.
   rows_source rows_from = rows_source::unknown;
+  /// Of reading what was not in memory, as far as it is over.
+  uint64_t read_bytes = 0;
+  uint64_t read_ns = 0;
   auto fields() {
     return std::tie(worker, generation, steps, rows, data_ns, compute_ns,
-                    reduce_ns, apply_ns, costs, store_free_bytes, rows_from);
+                    reduce_ns, apply_ns, costs, store_free_bytes, rows_from,
+                    read_bytes, read_ns);
   }
 };
 

@@ -93,6 +93,11 @@ protected:
   }
   void wait_until_all_are_here() const { all_here_.wait(false); }
 
+  /// These, too.
+  static void bring(loader_threads& by, const lacking_chunks& what) {
+    by.account([what] { return what; }, false);
+  }
+
   ledger::manifest set_;
   data::chunk_store store_{1 << 30};
   gate gate_;
@@ -106,8 +111,8 @@ TEST_F(loaders, bring_chunks_in_the_order_of_their_use_and_each_once) {
              data::some_chunk<uint8_t>(4, rows_of_large, large_row));
   loader_threads all(store_, set_, terms(1));
   all.hold();
-  all.add(train({2, 4, 0}));
-  all.add(train({0, 1}));
+  bring(all, train({2, 4, 0}));
+  bring(all, train({0, 1}));
   for (int batch = 0; batch < 3; ++batch) {
     EXPECT_THAT(gate_.begun(), IsEmpty()) << "a generation begins";
     all.batch_gathered();
@@ -122,7 +127,7 @@ TEST_F(loaders, leave_the_way_to_the_origin_to_a_step_that_waits) {
   loader_threads all(store_, set_, terms(2));
   {
     const loader_threads::step_waits step(all);
-    all.add(train({0, 1}));
+    bring(all, train({0, 1}));
     EXPECT_THAT(gate_.begun(), IsEmpty());
   }
   wait_until_all_are_here();
@@ -130,7 +135,7 @@ TEST_F(loaders, leave_the_way_to_the_origin_to_a_step_that_waits) {
 
 TEST_F(loaders, read_no_chunk_twice_with_a_step) {
   loader_threads all(store_, set_, terms(1));
-  all.add(train({0, 1}));
+  bring(all, train({0, 1}));
   gate_.wait_for(1); // it is at 0
   std::vector<uint32_t> read;
   const std::vector<chunk_id> wanted{chunk_id{0}, chunk_id{3}};
@@ -157,7 +162,7 @@ TEST_F(loaders, leave_to_a_step_what_they_cannot_bring) {
   gate_.breaks(0);
   gate_.open();
   loader_threads all(store_, set_, terms(2));
-  all.add(train({0, 1, 2}));
+  bring(all, train({0, 1, 2}));
   std::map<uint32_t, int> read;
   const std::vector<chunk_id> wanted{chunk_id{0}, chunk_id{5}};
   all.bring_for_step(data::data_part::train, wanted,
@@ -172,9 +177,40 @@ TEST_F(loaders, leave_to_a_step_what_they_cannot_bring) {
       << "what comes behind it comes all the same";
 }
 
+TEST_F(loaders, forget_what_was_wanted_for_a_share_that_is_no_more) {
+  gate_.open();
+  loader_threads all(store_, set_, terms(1));
+  all.hold();
+  bring(all, train({0, 1}));
+  all.account([] { return train({3}); }, true);
+  bring(all, train({5}));
+  for (int batch = 0; batch < 3; ++batch)
+    all.batch_gathered();
+  wait_until_all_are_here();
+  EXPECT_THAT(gate_.begun(), ElementsAre(3, 5));
+}
+
+TEST_F(loaders, take_no_account_while_a_generation_begins) {
+  gate_.open();
+  loader_threads all(store_, set_, terms(1));
+  all.hold();
+  std::atomic<bool> taken{false};
+  all.account(
+      [&] {
+        taken = true;
+        return train({0});
+      },
+      true);
+  for (int batch = 0; batch < 3; ++batch) {
+    EXPECT_FALSE(taken) << "a step waits for nothing but its rows";
+    all.batch_gathered();
+  }
+  wait_until_all_are_here();
+}
+
 TEST_F(loaders, end_a_wait_that_is_given_up) {
   loader_threads all(store_, set_, terms(1));
-  all.add(train({0}));
+  bring(all, train({0}));
   gate_.wait_for(1);
   const std::vector<chunk_id> wanted{chunk_id{0}};
   all.bring_for_step(

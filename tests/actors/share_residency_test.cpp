@@ -120,6 +120,20 @@ TEST_F(residency, gathers_rows_that_nobody_has_brought) {
       << "and nothing else";
 }
 
+TEST_F(residency, tells_how_fast_its_rows_came) {
+  slow_origin origin;
+  share_residency here = of(origin);
+  EXPECT_EQ(here.read_so_far().timed, 0u);
+  EXPECT_EQ(here.read_so_far().timed_ns, 0u);
+  data::batch got;
+  here.gather(data::data_part::train, some_rows({2, 0}), {}, got);
+  const data::bytes_read once = here.read_so_far();
+  EXPECT_EQ(once.timed, 2 * bytes_ / count);
+  EXPECT_GT(once.timed_ns, 0u);
+  here.gather(data::data_part::train, some_rows({2, 0}), {}, got);
+  EXPECT_EQ(here.read_so_far().timed, once.timed) << "they are here";
+}
+
 TEST_F(residency, brings_the_whole_share_beside_the_steps) {
   slow_origin origin;
   share_residency here = of(origin);

@@ -26,6 +26,8 @@ from takeover_phases import wait_busily
 
 WORKERS, ROWS, BATCH = 3, 40009, 64
 BUDGET = 0.05
+# Nobody says how fast rows come, so plans wait for their bytes.
+BYTES_FIRST = "reads.told=eio"
 UNDER_WAY = ("PLANNED", "PENDING", "DWELL", "STALE_REPORT", "STALLED",
              "DISABLED")
 
@@ -79,10 +81,10 @@ def switches(run):
 
 
 class Move(BallastTest):
-    def live(self, cache=None, environment=(), **more):
+    def live(self, cache=None, points=BYTES_FIRST, **more):
         run = LiveRun(job_of(**more), self.folder / f"live-{next(self.folders)}",
                       cache or self.environment["BALLAST_CACHE"],
-                      environment=environment)
+                      environment={"BALLAST_FAULT_POINTS": points})
         self.addCleanup(run.process.end)
         run.wait_full(WORKERS, steps=3)
         return run
@@ -217,6 +219,38 @@ class Killed(Move):
 
     def test_right_after_the_switch(self):
         self.all_victims(self.in_force)
+
+
+class Ahead(Move):
+    """Rows are owned before their bytes are there, 160 MB this time; then one
+    that got some is killed, or the origin of what has not come, or nobody."""
+
+    def owned_ahead(self, victim):
+        run = self.live(points="", data={"train": {"features": 1024}})
+        run.wait_for(lambda: run.full(WORKERS, steps=20), "rows that have come")
+        pids, coordinator = run.workers(), run.coordinator
+        self.assertIsNone(run.post("set_balance", enabled=True))
+        wait_until(lambda: switches(run), "the switch", pause_s=0.001)
+        first = events(run, "move")[0]
+        self.assertEqual(first["bytes"], 0, first)
+        for one in first["ahead"]:
+            self.assertGreater(one["reads_bytes_per_s"],
+                               2 * one["needs_bytes_per_s"], first)
+            self.assertIn(f"{one['worker']}'s steps lack at most",
+                          one["reason"])
+        self.assertGreater(switches(run)[0]["moved_bytes"], 0)
+        if victim == "taker":
+            kill(pids[first["ahead"][0]["worker"]])
+            run.wait_for(lambda: events(run, "worker_lost"), "the loss")
+        if victim == "coordinator":
+            kill(coordinator)
+            run.wait_for(lambda: len(events(run, "coordinator_started")) > 1,
+                         "another coordinator")
+        self.ends_balanced(run)
+
+    def test_owners_before_their_bytes(self):
+        self.together(*[(self.owned_ahead, victim)
+                        for victim in ("", "taker", "coordinator")])
 
 
 class Meanwhile(Move):
@@ -380,9 +414,8 @@ class Damaged(Move):
 
     def test_what_is_damaged_everywhere_is_not_moved(self):
         cache, flag = self.folder / "cache", self.folder / "broken disk"
-        run = self.live(cache, {
-            "BALLAST_FAULT_POINTS": f"cache.write=eio?{flag}"},
-            data={"train": {"rows": 5003}})
+        run = self.live(cache, f"{BYTES_FIRST};cache.write=eio?{flag}",
+                        data={"train": {"rows": 5003}})
         flag.touch()  # nor can it be prepared again
         self.damage(run, 1000000, "w1", "w2", "w3")
         [table] = cache.glob("**/train.arrow")

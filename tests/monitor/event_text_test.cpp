@@ -281,8 +281,27 @@ std::vector<example> of_plans() {
        R"("round_bound_rows":8,"moved_rows_total":25,"bound_rows_total":20,)"
        R"("skew_tv_max":0.5,"skew_tv":{"w1":0.25,"w2":0.5},)"
        R"("rows":{"w1":10,"w2":30},"batch":{"w1":16.0,"w2":48.0}})"},
-      {coordinator::events::moved{plan_number{4}, 10, 2, 100, 1,
-                                  coordinator::events::milliseconds(3.5)},
+      {coordinator::events::moved{
+           plan_number{5},
+           10,
+           2,
+           0,
+           0,
+           {},
+           {{"w2", balance::rows_ahead{1, 640, 1.5e6, 40e6, true}}}},
+       "move",
+       R"({"plan":5,"rows":10,"chunks":2,"bytes":0,"refetched":0,"ms":0.0,)"
+       R"("ahead":[{"worker":"w2","bytes":640,"needs_bytes_per_s":1500000.0,)"
+       R"("reads_bytes_per_s":40000000.0,"reason":"owned before their bytes )"
+       R"(are there: w2's steps lack at most 1.5 MB/s of them, and its rows )"
+       R"(came at 40.0 MB/s lately"}]})"},
+      {coordinator::events::moved{plan_number{4},
+                                  10,
+                                  2,
+                                  100,
+                                  1,
+                                  coordinator::events::milliseconds(3.5),
+                                  {}},
        "move",
        R"({"plan":4,"rows":10,"chunks":2,"bytes":100,"refetched":1,)"
        R"("ms":3.5})"},

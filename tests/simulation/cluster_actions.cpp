@@ -70,6 +70,8 @@ struct cluster::performer {
     }
     if (const auto* e = std::get_if<coordinator::events::waiting>(&line.what))
       in.log([&] { return "waiting: " + e->reason; });
+    if (const auto* e = std::get_if<coordinator::events::moved>(&line.what))
+      in.outcome_.ahead += e->ahead.size();
     if (const auto* e = std::get_if<coordinator::events::error>(&line.what))
       in.log([&] { return "error: " + e->why.message; });
   }

@@ -41,6 +41,14 @@ void cluster::check_room(const node_state& who, const assignment& order) {
            " bytes, and has room for " + std::to_string(room_bytes()));
 }
 
+static std::set<uint32_t>
+receivers_of(const std::vector<balance::shard_move>& moves) {
+  std::set<uint32_t> out;
+  for (const balance::shard_move& one : moves)
+    out.insert(one.to);
+  return out;
+}
+
 balance::balance_answer cluster::some_answer(const balance::load_view& view) {
   balance::balance_answer out;
   if (options_.cramped) // whims do not look at room
@@ -67,6 +75,9 @@ balance::balance_answer cluster::some_answer(const balance::load_view& view) {
     what.moves.push_back({piece, from, to, 100, 1});
     what.moved_rows += ledger::rows(piece);
   }
+  if (options_.on_demand) // the others copy first
+    for (const uint32_t to : receivers_of(what.moves))
+      what.receivers.push_back({to, 100, 1, 1, random_.one_in(2)});
   ledger::plan after = moved_plan(now, what.moves, next(now.number), {});
   for (const ledger::share& part : after.shares) {
     what.after.push_back({part.worker, ledger::rows(part), 0});

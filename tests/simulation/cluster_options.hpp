@@ -84,6 +84,7 @@ struct outcome {
   uint64_t joins = 0;        // changes without a fence
   uint64_t crashes = 0;      // of the coordinator
   uint64_t moves = 0;        // plans of the same membership that took effect
+  uint64_t ahead = 0;        // owners by them before the bytes were there
   uint64_t undone = 0;       // steps that a run went back
   uint64_t lone_classes = 0; // held by one worker alone in the end
   uint64_t lone_plans = 0;   // that a class of that kind was the cause of

@@ -1,6 +1,7 @@
 /// What a simulated cluster is made of; for its own files only.
 #pragma once
 
+#include "runtime/coordinator/idle_work.hpp"
 #include "tests/simulation/cluster.hpp"
 
 #include <type_traits>
@@ -109,6 +110,8 @@ template <class Event>
 void cluster::tell_core(Event what) {
   on(*core_, std::move(what), now_);
   perform(box_.take());
+  if (core_)
+    prepare_next(*core_);
 }
 
 template <class Order>

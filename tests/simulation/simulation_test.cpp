@@ -57,7 +57,7 @@ struct totals {
           &outcome::ailing,      &outcome::lone_plans, &outcome::accepted,
           &outcome::refused,     &outcome::pauses,     &outcome::stalls,
           &outcome::cuts,        &outcome::power_cuts, &outcome::resumes,
-          &outcome::no_room,     &outcome::row_waits})
+          &outcome::no_room,     &outcome::row_waits,  &outcome::ahead})
       sum.*one += how.*one;
     sum.took += how.took;
   }
@@ -83,6 +83,7 @@ struct totals {
     number(sum.refused, "refused");
     number(sum.no_room, "waits for room");
     number(sum.row_waits, "waits for rows");
+    number(sum.ahead, "owners ahead of their bytes");
     number(sum.pauses, "pauses");
     number(sum.undone, "steps undone");
     number(sum.moves, "switches to other owners");
@@ -214,7 +215,8 @@ TEST(simulation, nobody_gets_more_than_it_has_room_for) {
   }
 }
 
-// Sets larger than memory, copies that get lost, an origin that is away.
+// Sets larger than memory, copies that get lost, an origin that is away, owners
+// that are planned before the bytes of their rows are there.
 TEST(simulation, where_rows_are_changes_no_step) {
   totals all = run_all(4, {}, [](cluster_options& options) {
     options.on_demand = true;
@@ -224,6 +226,7 @@ TEST(simulation, where_rows_are_changes_no_step) {
   });
   if (all.runs > 50) {
     EXPECT_GT(all.sum.row_waits, 0u);
+    EXPECT_GT(all.sum.ahead, 0u);
   }
 }
 

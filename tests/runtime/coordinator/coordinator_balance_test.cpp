@@ -44,6 +44,22 @@ protected:
     return d_.core.take(answer, d_.now);
   }
 
+  /// To give half of chunk 0 of w1 to w2, and half of chunk 7 back.
+  balance::balance_answer swap() const {
+    balance::balance_answer answer;
+    answer.state.code = balance::balance_code::planned;
+    balance::balance_proposal& what = answer.proposal;
+    what.generation = generation{1};
+    what.base = plan_number{1};
+    what.moves = {{{chunk_id{0}, 0, 5}, 0, 1, 3000, 1},
+                  {{chunk_id{7}, 0, 5}, 1, 0, 1000, 1}};
+    what.rate_bytes_per_s = 64'000'000;
+    what.moved_rows = 10;
+    what.weights = {50, 50};
+    what.after = {{d_.workers[0], 50, 0}, {d_.workers[1], 50, 0}};
+    return answer;
+  }
+
   chunks_fetched fetched(const fetch_order& order) {
     chunks_fetched out;
     out.worker = d_.workers[1];
@@ -107,22 +123,80 @@ TEST_F(moving, shares_the_rate_out_so_that_all_copies_end_together) {
   begin();
   d_.now += std::chrono::milliseconds(50);
   ASSERT_EQ(pick<observe_load>(d_.core.take(clock_tick{}, d_.now)).size(), 1u);
-  balance::balance_answer answer;
-  answer.state.code = balance::balance_code::planned;
-  balance::balance_proposal& what = answer.proposal;
-  what.generation = generation{1};
-  what.base = plan_number{1};
-  what.moves = {{{chunk_id{0}, 0, 5}, 0, 1, 3000, 1},
-                {{chunk_id{7}, 0, 5}, 1, 0, 1000, 1}};
-  what.rate_bytes_per_s = 64'000'000;
-  what.moved_rows = 10;
-  what.weights = {50, 50};
-  what.after = {{d_.workers[0], 50, 0}, {d_.workers[1], 50, 0}};
-  auto orders = pick<send_fetch>(d_.core.take(answer, d_.now));
+  auto orders = pick<send_fetch>(d_.core.take(swap(), d_.now));
   ASSERT_EQ(orders.size(), 2u);
   for (const send_fetch& one : orders)
     EXPECT_NEAR(double(one.what.bytes_per_s),
                 one.to == d_.workers[1] ? 48e6 : 16e6, 64e6 / 1000);
+}
+
+TEST_F(moving, plans_an_owner_whose_rows_come_fast_before_their_bytes) {
+  begin();
+  d_.now += std::chrono::milliseconds(50);
+  ASSERT_EQ(pick<observe_load>(d_.core.take(clock_tick{}, d_.now)).size(), 1u);
+  balance::balance_answer answer = swap();
+  answer.proposal.receivers = {{0, 1000, 10, 100, true},
+                               {1, 3000, 10, 100, true}};
+  actions then = d_.core.take(answer, d_.now);
+  EXPECT_TRUE(pick<send_fetch>(then).empty());
+  EXPECT_EQ(pick<send_plan>(then).size(), 2u) << "offered at once";
+  const auto offers = pick<journal_offer>(then);
+  ASSERT_EQ(offers.size(), 1u);
+  EXPECT_EQ(offers[0].note.balance->moved_bytes, 4000u) << "they come later";
+  const auto told_of = told<events::moved>(then);
+  ASSERT_EQ(told_of.size(), 1u);
+  EXPECT_EQ(told_of[0].bytes, 0u);
+  ASSERT_EQ(told_of[0].ahead.size(), 2u);
+  EXPECT_EQ(told_of[0].ahead[0].first, "w1");
+  EXPECT_EQ(told_of[0].ahead[1].second.bytes, 3000u);
+}
+
+TEST_F(moving, waits_for_the_bytes_of_the_owners_that_cannot_be_ahead) {
+  begin();
+  d_.now += std::chrono::milliseconds(50);
+  ASSERT_EQ(pick<observe_load>(d_.core.take(clock_tick{}, d_.now)).size(), 1u);
+  balance::balance_answer answer = swap();
+  answer.proposal.receivers = {{0, 1000, 10, 100, true},
+                               {1, 3000, 90, 100, false}};
+  actions then = d_.core.take(answer, d_.now);
+  EXPECT_TRUE(pick<send_plan>(then).empty());
+  auto orders = pick<send_fetch>(then);
+  ASSERT_EQ(orders.size(), 1u) << "the other one brings its rows by itself";
+  EXPECT_EQ(orders[0].to, d_.workers[1]);
+  EXPECT_NEAR(double(orders[0].what.bytes_per_s), 64e6, 64e6 / 1000)
+      << "it has all of the rate";
+  chunks_fetched done = fetched(orders[0].what);
+  done.bytes = 3000;
+  then = d_.core.take(done, d_.now);
+  EXPECT_EQ(pick<send_plan>(then).size(), 2u);
+  const auto told_of = told<events::moved>(then);
+  ASSERT_EQ(told_of.size(), 1u);
+  EXPECT_EQ(told_of[0].bytes, 3000u) << "copied";
+  ASSERT_EQ(told_of[0].ahead.size(), 1u);
+  EXPECT_EQ(told_of[0].ahead[0].first, "w1");
+}
+
+TEST_F(moving, passes_on_how_fast_rows_came_that_were_not_in_memory) {
+  begin();
+  progress_report report;
+  report.worker = d_.workers[1];
+  report.generation = generation{1};
+  report.steps = {{step_number{1}, epoch_number{1}, plan_number{1}, 10}};
+  report.read_bytes = 1000;
+  report.read_ns = 7;
+  d_.core.take(report, d_.now);
+  report.read_bytes = 0; // nothing since
+  d_.core.take(report, d_.now);
+  d_.now += std::chrono::milliseconds(50);
+  auto views = pick<observe_load>(d_.core.take(clock_tick{}, d_.now));
+  ASSERT_EQ(views.size(), 1u);
+  EXPECT_TRUE(views[0].what.workers.at(0).reads.empty());
+  ASSERT_EQ(views[0].what.workers.at(1).reads.size(), 1u);
+  EXPECT_EQ(views[0].what.workers[1].reads[0].bytes, 1000u);
+  EXPECT_EQ(views[0].what.workers[1].reads[0].ns, 7u);
+  d_.core.take(balance::balance_answer{}, d_.now);
+  views = pick<observe_load>(d_.core.take(clock_tick{}, d_.now));
+  EXPECT_TRUE(views.at(0).what.workers.at(1).reads.empty()) << "told once";
 }
 
 TEST_F(moving, passes_on_how_fast_chunks_came_from_whom) {

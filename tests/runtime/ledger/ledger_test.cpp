@@ -282,6 +282,29 @@ TEST(ledger, joins_parts_only_where_an_epoch_begins) {
   EXPECT_EQ(book.rows_left(0), 100U);
 }
 
+TEST(ledger, prepares_a_switch_and_changes_nothing) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    random_run run(seed);
+    ledger plain(run.setup, run.first);
+    ledger prepared = plain;
+    for (uint64_t number = 2; number < 5; ++number) {
+      for (uint64_t steps = run.random.below(6); steps > 0; --steps) {
+        if (run.random.one_in(2))
+          prepared.prepare_switch(run.random.below(40));
+        plain.advance();
+        prepared.advance();
+      }
+      prepared.prepare_switch();
+      const plan p = run.cut_and_moved(plain.current(), plan_number{number},
+                                       workers_named(run.world));
+      ASSERT_EQ(prepared.switch_to(p), plain.switch_to(p));
+      for (size_t rank = 0; rank < run.world; ++rank)
+        ASSERT_EQ(prepared.cursor_of(rank), plain.cursor_of(rank));
+    }
+  }
+}
+
 TEST(ledger, refuses_plans_that_cannot_follow) {
   auto chunks = chunks_of(100, 50);
   share both{worker_id{1},
