@@ -8,6 +8,7 @@
 #include "data/source/image_rows.hpp"
 #include "data/source/source_table.hpp"
 #include "runtime/base/errors.hpp"
+#include "runtime/base/random.hpp"
 #include "runtime/ledger/manifest.hpp"
 #include "tests/data/source/image_files.hpp"
 #include "tests/data/source_builders.hpp"
@@ -191,6 +192,38 @@ TEST(image_codec, refuses_damage_inside_a_png) {
   std::string file = png_of({4, 4}, plain_pixels({4, 4}, blue));
   file[file.size() - 20] ^= 1;
   EXPECT_THAT(refusal_of(file), HasSubstr("is torn or damaged"));
+}
+
+TEST(image_codec, survives_whatever_stands_in_a_file) {
+  const image_size size{24, 31};
+  const std::string pixels = pixels_of(size, [](uint64_t y, uint64_t x) {
+    return colour{uint8_t(37 * x * y), uint8_t(91 * x + y), uint8_t(53 * y)};
+  });
+  uint64_t drawn = 0;
+  const auto below = [&drawn](uint64_t bound) {
+    return counter_random(3, 0).below(bound, drawn++);
+  };
+  for (const std::string& whole :
+       {png_of(size, pixels), jpeg_of(size, pixels, TJPF_RGB, TJSAMP_420)})
+    for (int round = 0; round < 500; ++round) {
+      std::string file = whole;
+      for (uint64_t changes = 1 + below(3); changes > 0; --changes)
+        file[below(file.size())] = char(below(256));
+      refusal_of(file); // or it is taken: a pixel may be any other
+    }
+}
+
+TEST(image_codec, takes_no_tables_from_the_file_before) {
+  const std::string whole = jpeg_of({8, 8}, plain_pixels({8, 8}, red));
+  // Without its Huffman tables a file means nothing, after a good one, too.
+  std::string bare = whole;
+  for (size_t at; (at = bare.find("\xff\xc4")) != std::string::npos;)
+    bare.erase(at,
+               2 + size_t(uint8_t(bare[at + 2])) * 256 + uint8_t(bare[at + 3]));
+  decoded(whole, {4, 4});
+  const std::string first = refusal_of(bare);
+  decoded(whole, {4, 4});
+  EXPECT_EQ(refusal_of(bare), first);
 }
 
 /// The header says so; no pixel follows.
@@ -434,6 +467,18 @@ TEST_F(images, come_out_of_archives_as_out_of_folders) {
               HasSubstr("1 member that is neither image nor label was "
                         "skipped: "));
   EXPECT_THAT(shards.notes[0], HasSubstr("s-1.tar.gz: member cat/b.txt"));
+}
+
+TEST_F(images, come_out_of_archives_that_were_put_together) {
+  const auto bytes_of = [](const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  const std::string one = tar("1.tar", {{"1.png", square_}, {"1.cls", "0"}});
+  const std::string two = tar("2.tar", {{"2.png", square_}, {"2.cls", "1"}});
+  folder_.write("both.tar", bytes_of(one) + bytes_of(two));
+  EXPECT_THAT(read_source(tar_source("both.tar"), {}).labels,
+              ElementsAre(0, 1));
 }
 
 TEST_F(images, of_an_archive_may_have_any_name_and_number) {
