@@ -14,6 +14,7 @@
 #include "tests/data/source_builders.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <gmock/gmock.h>
@@ -575,6 +576,33 @@ TEST_F(images, are_prepared_once_and_again_when_one_changes) {
   fs::rename(folder_ / "set/cat/b.png", folder_ / "set/apple/b.png");
   put_square("set/cat/b.png", blue);
   EXPECT_NE(key(), first->about().content_id);
+}
+
+TEST_F(images, are_hashed_again_only_where_one_may_have_changed) {
+  put_some();
+  const auto long_ago =
+      fs::file_time_type::clock::now() - std::chrono::hours(1);
+  const auto age = [&] {
+    for (const auto& one : fs::recursive_directory_iterator(folder_ / "set"))
+      if (one.is_regular_file())
+        fs::last_write_time(one.path(), long_ago);
+  };
+  prepare_cache cache(folder_ / "cache");
+  const auto hash = [&] {
+    return cache.hash_of(list_images(folder_source(), "/data/train", {}),
+                         "/data/train/uri");
+  };
+  age();
+  const std::string first = hash();
+  // As no program writes: neither size nor time nor inode is another one.
+  std::string other = square_;
+  other[other.size() / 2] ^= 1;
+  put("set/cat/a.png", other);
+  age();
+  EXPECT_EQ(hash(), first) << "not read again";
+  fs::last_write_time(folder_ / "set/cat/a.png",
+                      long_ago + std::chrono::seconds(1));
+  EXPECT_NE(hash(), first);
 }
 
 TEST_F(images, larger_than_memory_give_the_same_set) {
