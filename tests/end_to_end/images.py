@@ -2,13 +2,17 @@
 the same rows, and what is wrong with a file is said with its name. Method: the
 real program; PNG files and archives that are written here, byte by byte.
 """
+import gzip
+import http.client
 import io
+import json
 import random
 import struct
 import tarfile
 import unittest
 import zlib
 
+from harness.moto import Moto
 from harness.run_files import read_json
 
 from ballast_test import BallastTest
@@ -112,6 +116,45 @@ class Images(BallastTest):
             found.append([chunk["checksum"]
                           for chunk in manifest["train"] + manifest["test"]])
         self.assertEqual(found[0], found[1])
+
+    def test_archives_in_a_bucket_are_those_on_a_disk(self):
+        store = Moto()
+        self.addCleanup(store.end)
+        if store.missing:
+            self.skipTest(store.missing)
+        self.environment |= {"AWS_ACCESS_KEY_ID": "any",
+                             "AWS_SECRET_ACCESS_KEY": "any",
+                             "AWS_EC2_METADATA_DISABLED": "true"}
+        self.put(store, "photos")
+        members = []
+        for i, (colour, name, content) in enumerate(squares()):
+            members += [(f"{i}.png", content),
+                        (f"{i}.json", json.dumps({"label": i % 3}).encode())]
+        self.write("shard.tar.gz", gzip.compress(tar_of(members)))
+        self.put(store, "photos/shard.tar.gz",
+                 (self.folder / "shard.tar.gz").read_bytes())
+        found = []
+        for uri in (str(self.folder / "shard.tar.gz"),
+                    store.uri("photos/*.tar.gz")):
+            run = self.run_job(self.job("webdataset", {"uri": uri}),
+                               "--set", "/train/epochs=1")
+            found.append([chunk["checksum"] for chunk in
+                          read_json(run / "manifest.json")["train"]])
+        self.assertEqual(found[0], found[1])
+
+    @staticmethod
+    def put(store, name, body=b""):
+        """A plain request: moto does not look at signatures."""
+        there = http.client.HTTPConnection(store.endpoint)
+        there.request("PUT", "/" + name, body, {
+            "Authorization": "AWS4-HMAC-SHA256 Credential=any/20260101/"
+                             "us-east-1/s3/aws4_request, SignedHeaders=host, "
+                             "Signature=any"})
+        answer = there.getresponse()
+        answer.read()
+        there.close()
+        if answer.status != 200:
+            raise AssertionError(f"{name}: {answer.status}")
 
     def test_what_is_wrong_is_said_with_the_name_of_the_file(self):
         job = self.folder_of_images()
