@@ -123,6 +123,9 @@ void check_libraries(std::vector<check>& out) {
   out.push_back(library(
       "spdlog", dotted(SPDLOG_VER_MAJOR, SPDLOG_VER_MINOR, SPDLOG_VER_PATCH),
       "libspdlog"));
+  out.push_back(library("libjpeg-turbo", "", "libturbojpeg"));
+  out.push_back(library("libspng", "", "libspng"));
+  out.push_back(library("libarchive", "", "libarchive"));
   out.push_back(
       library("nlohmann-json",
               dotted(NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,

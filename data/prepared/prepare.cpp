@@ -185,6 +185,14 @@ void check_unchanged(const job& what, const json& identity,
                         "/data/train");
 }
 
+void tell_notes(const job_tables& from, const prepare_options& options) {
+  for (const source_table* one :
+       {&from.train, from.test ? &*from.test : nullptr})
+    for (size_t i = 0; options.warn && one != nullptr && i < one->notes.size();
+         ++i)
+      options.warn(one->notes[i]);
+}
+
 /// A complete set of the same rows, or null: the sources are read.
 using set_of_rows = std::shared_ptr<const prepared_set>;
 
@@ -217,6 +225,7 @@ void make_set(const job& what, const std::vector<std::string>& sources,
     apply_pipeline(what, about.row);
     write_set(what, from, std::move(about), how);
     check_unchanged(what, identity, cache, options.stop);
+    tell_notes(from, options);
   }
   store::sync_path(making);
   if (int fault = fault_point("cache.rename"))

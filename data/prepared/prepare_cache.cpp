@@ -1,6 +1,7 @@
 #include "data/prepared/prepare_cache.hpp"
 
 #include "data/base/content_hash.hpp"
+#include "data/base/ordered_work.hpp"
 #include "data/prepared/chunk_writer.hpp"
 #include "data/source/source_file.hpp"
 #include "runtime/base/errors.hpp"
@@ -234,6 +235,42 @@ fs::path prepare_cache::set_aside(const std::string& key,
   return folder_of(name);
 }
 
+fs::path prepare_cache::memo_of(const std::string& full_path) const {
+  content_hash name;
+  name.update(full_path);
+  return folder_ / "sources" / hex16(name.digest());
+}
+
+/// What was noted of just these files, the last of which changed at
+/// `changed_ns`. Empty: nothing.
+static std::string known_hash(const fs::path& memo, const nlohmann::json& about,
+                              int64_t changed_ns) {
+  using nlohmann::json;
+  std::ifstream known(memo);
+  const json read = json::parse(known, nullptr, /*allow_exceptions=*/false);
+  // Independent of clocks: the memo's own time stamp says when the file was
+  // hashed.
+  if (read.is_object() && read.value("about", json()) == about &&
+      read.value("hash", json()).is_string() &&
+      modified_ns(memo) - changed_ns > settled_ns)
+    return read["hash"].get<std::string>();
+  return {};
+}
+
+/// Of a file that is still what it was.
+static std::string hash_of_unchanged(const std::string& path,
+                                     const file_stamp& stamp,
+                                     const std::string& pointer,
+                                     const store::work_watch& stop) {
+  std::string out = hash_bytes_of(path, pointer, stop);
+  if (stamp_of(path, pointer) != stamp)
+    throw ballast_error(errc::invalid_data,
+                        path + ": changed while it was read; try again when "
+                               "it is complete",
+                        pointer);
+  return out;
+}
+
 std::string prepare_cache::hash_of(const std::string& path,
                                    const std::string& pointer,
                                    const store::work_watch& stop) {
@@ -241,27 +278,53 @@ std::string prepare_cache::hash_of(const std::string& path,
   const file_stamp stamp = stamp_of(path, pointer);
   std::error_code error;
   const std::string full = fs::absolute(path, error).string();
-  content_hash name;
-  name.update(full);
-  const fs::path memo = folder_ / "sources" / hex16(name.digest());
+  const fs::path memo = memo_of(full);
   const json about{{"path", printable(full)},
                    {"size", stamp.size},
                    {"mtime_ns", stamp.mtime_ns},
                    {"inode", stamp.inode}};
-  std::ifstream known(memo);
-  const json read = json::parse(known, nullptr, /*allow_exceptions=*/false);
-  // Independent of clocks: the memo's own time stamp says when the file was
-  // hashed.
-  if (read.is_object() && read.value("about", json()) == about &&
-      read.value("hash", json()).is_string() &&
-      modified_ns(memo) - stamp.mtime_ns > settled_ns)
-    return read["hash"].get<std::string>();
-  std::string out = hash_bytes_of(path, pointer, stop);
-  if (stamp_of(path, pointer) != stamp)
-    throw ballast_error(errc::invalid_data,
-                        path + ": changed while it was read; try again when "
-                               "it is complete",
-                        pointer);
+  if (std::string known = known_hash(memo, about, stamp.mtime_ns);
+      !known.empty())
+    return known;
+  std::string out = hash_of_unchanged(path, stamp, pointer, stop);
+  write_small_file(memo, json_text(json{{"about", about}, {"hash", out}}));
+  return out;
+}
+
+std::string prepare_cache::hash_of(const image_folder& folder,
+                                   const std::string& pointer,
+                                   const store::work_watch& stop) {
+  using nlohmann::json;
+  content_hash stamps;
+  int64_t changed_ns = 0;
+  for (const image_file& one : folder.files) {
+    stamps.update(one.name);
+    for (uint64_t part : {uint64_t{0}, one.stamp.size,
+                          uint64_t(one.stamp.mtime_ns), one.stamp.inode})
+      stamps.update(&part, sizeof(part));
+    changed_ns = std::max(changed_ns, one.stamp.mtime_ns);
+  }
+  std::error_code error;
+  const std::string full = fs::absolute(folder.path, error).string();
+  const fs::path memo = memo_of(full);
+  const json about{{"path", printable(full)},
+                   {"files", folder.files.size()},
+                   {"stamps", hex16(stamps.digest())}};
+  if (std::string known = known_hash(memo, about, changed_ns); !known.empty())
+    return known;
+  content_hash all;
+  ordered_work<std::string> readers(work_threads(), "bl-hash");
+  for (size_t next = 0, done = 0; done < folder.files.size(); ++done) {
+    check_stop(stop);
+    for (; next < folder.files.size() && readers.under_way() < readers.wanted();
+         ++next)
+      readers.give([&one = folder.files[next], &folder, &pointer, &stop] {
+        return hash_of_unchanged(folder.path + "/" + one.name, one.stamp,
+                                 pointer, stop);
+      });
+    all.update(folder.files[done].name + '\0' + readers.take());
+  }
+  const std::string out = hex16(all.digest());
   write_small_file(memo, json_text(json{{"about", about}, {"hash", out}}));
   return out;
 }

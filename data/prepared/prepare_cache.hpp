@@ -11,6 +11,7 @@
 /// with the path.
 #pragma once
 
+#include "data/source/image_folder.hpp"
 #include "store/file_lock.hpp"
 
 #include <cstdint>
@@ -36,6 +37,10 @@ public:
   /// Hash of a source file's bytes; remembered, so that an unchanged file is
   /// read once.
   std::string hash_of(const std::string& path, const std::string& pointer,
+                      const store::work_watch& stop = {});
+  /// One hash of all files of a folder: their names and bytes. Remembered as a
+  /// whole, until one of them changes.
+  std::string hash_of(const image_folder& folder, const std::string& pointer,
                       const store::work_watch& stop = {});
 
   /// The sets noted for these rows, whether or not they are still there.
@@ -78,6 +83,7 @@ public:
 
 private:
   bool remove(const std::string& name) const;
+  std::filesystem::path memo_of(const std::string& full_path) const;
 
   std::filesystem::path folder_;
 };

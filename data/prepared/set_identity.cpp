@@ -18,6 +18,8 @@ using nlohmann::json;
 
 /// Increased when prepared sets of older builds must not be used any more.
 constexpr int format_of_sets = 3;
+/// Increased when the same image files give other pixels.
+constexpr int decoder_of_images = 1;
 
 bool is_regression(const job& what) {
   return label_of(what) == label_kind::target;
@@ -39,6 +41,9 @@ json files_identity(const source_spec& spec, const std::string& pointer,
            files_identity(data.sources.at(name), "/data/sources/" + name, data,
                           cache, stop))
         files.push_back(std::move(one));
+  } else if (spec.format == source_format::images) {
+    files.push_back(cache.hash_of(list_images(spec, pointer, stop),
+                                  pointer + "/uri", stop));
   } else {
     for (const stored_file& file : find_files(spec.uri, pointer + "/uri", stop))
       files.push_back(file.system
@@ -82,6 +87,10 @@ json identity_of(const job& what, const source_spec& spec,
     out["null_values"] = spec.null_values;
   if (spec.format == source_format::graph)
     out["graph"] = graph_identity(what, spec);
+  if (is_pictures(spec.format)) {
+    out["size"] = {spec.size.at(0), spec.size.back()};
+    out["decoder"] = decoder_of_images;
+  }
   return out;
 }
 

@@ -20,9 +20,16 @@ std::string name_of_rows(const job& what, const ledger::manifest& about) {
 /// labels from 1 on make a class 0 that nothing belongs to. Empty: nothing.
 std::string classes_note(const job& what, const ledger::manifest& about) {
   const std::string column =
-      name_of_rows(what, about) + ": column '" + printable(about.label);
+      name_of_rows(what, about) +
+      (is_pictures(what.data.train.format)
+           ? ": the " + printable(about.label)
+           : ": column '" + printable(about.label) + "'");
+  if (what.data.train.format == source_format::images)
+    return name_of_rows(what, about) + ": " +
+           std::to_string(about.class_names.size()) +
+           " classes, numbered from 0: " + list_of(about.class_names);
   if (!about.class_names.empty())
-    return column + "' has " + std::to_string(about.class_names.size()) +
+    return column + " has " + std::to_string(about.class_names.size()) +
            " classes, numbered from 0: " + list_of(about.class_names);
   if (label_of(what) != label_kind::number_of_class || !what.balance.by.empty())
     return {};
@@ -34,7 +41,7 @@ std::string classes_note(const job& what, const ledger::manifest& about) {
   const auto empty = std::find(rows.begin(), rows.end(), 0u);
   if (empty == rows.end())
     return {};
-  return column + "' numbers " + std::to_string(rows.size()) +
+  return column + " numbers " + std::to_string(rows.size()) +
          " classes from 0, and no row is of class " +
          std::to_string(empty - rows.begin()) +
          "; number them without gaps, or make them text";

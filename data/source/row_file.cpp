@@ -1,5 +1,6 @@
 #include "data/source/row_file.hpp"
 
+#include "data/store/chunk.hpp"
 #include "runtime/base/fault_point.hpp"
 
 #include <cerrno>
@@ -47,6 +48,11 @@ void nameless_file::read(uint64_t at, void* bytes, size_t count) const {
     at += uint64_t(done);
     count -= size_t(done);
   }
+}
+
+void row_file::are_of(uint32_t features, ledger::stored_type stored) {
+  stored_ = stored;
+  row_bytes_ = features * stored_bytes(stored);
 }
 
 } // namespace ballast::data

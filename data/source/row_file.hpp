@@ -1,4 +1,4 @@
-/// Rows of float32 in a file without a name, for a source that does not fit
+/// Rows in a file without a name, for a source that does not fit
 /// into memory: gone with the process, however it ends. One owner appends;
 /// any thread reads what is there. Errors: what `refuse` makes of an errno.
 #pragma once
@@ -38,12 +38,11 @@ public:
     file_.write(bytes_, bytes, count);
     bytes_ += count;
   }
-  /// Once all are there: how many values each has.
-  void are_of(uint32_t features) { row_bytes_ = features * sizeof(float); }
+  /// Once all are there: how many values each has, and of which type.
+  void are_of(uint32_t features,
+              ledger::stored_type stored = ledger::stored_type::float32);
 
-  ledger::stored_type stored() const override {
-    return ledger::stored_type::float32;
-  }
+  ledger::stored_type stored() const override { return stored_; }
   void read(uint64_t first, uint64_t count, unsigned char* out) const override {
     file_.read(first * row_bytes_, out, count * row_bytes_);
   }
@@ -52,6 +51,7 @@ private:
   nameless_file file_;
   uint64_t bytes_ = 0;
   uint64_t row_bytes_ = 0;
+  ledger::stored_type stored_ = ledger::stored_type::float32;
 };
 
 } // namespace ballast::data

@@ -2,6 +2,7 @@
 
 #include "data/base/stored_values.hpp"
 #include "data/graph/graph_sources.hpp"
+#include "data/source/image_folder.hpp"
 #include "data/source/source_error.hpp"
 #include "data/source/source_file.hpp"
 #include "data/source/stream_table.hpp"
@@ -128,6 +129,9 @@ source_table read_format(const source_spec& spec,
   case source_format::sql:
   case source_format::graph:
     return read_table(spec, request);
+  case source_format::images:
+  case source_format::webdataset:
+    return read_images(spec, request);
   case source_format::synthetic:
     return make_synthetic(spec, request);
   }
@@ -305,6 +309,8 @@ std::vector<std::string> files_of(const source_spec& spec,
   switch (spec.format) {
   case source_format::idx:
     return {spec.images, spec.labels};
+  case source_format::images: // one name for all of them
+    return {folder_of(spec, pointer)};
   case source_format::synthetic:
     return {};
   case source_format::graph:
@@ -313,7 +319,7 @@ std::vector<std::string> files_of(const source_spec& spec,
            files_of(data.sources.at(name), "/data/sources/" + name, data))
         out.push_back(std::move(file));
     return out;
-  default: // tables
+  default: // tables, and archives of images
     break;
   }
   source_request request;

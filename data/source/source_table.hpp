@@ -66,6 +66,8 @@ struct source_table {
   /// in the source, over all its files; of a graph each row's origin. Empty:
   /// all were taken.
   std::vector<uint64_t> taken_rows;
+  /// What a user should know of the reading, such as files that were skipped.
+  std::vector<std::string> notes = {};
 
   uint64_t source_row(uint64_t row) const {
     return taken_rows.empty() ? row : taken_rows[row];
@@ -111,7 +113,7 @@ struct source_request {
   const source_table* like = nullptr;
   /// For tables (csv, parquet) only.
   std::vector<column_to_keep> kept = {};
-  row_room room = {}; // for tables only
+  row_room room = {}; // for tables and images only
   /// Ends the reading with ballast_error{stopped}.
   store::work_watch stop = {};
   /// Of a source of the format graph: what it is a part of. Stays as long as
@@ -122,6 +124,9 @@ struct source_request {
 };
 
 source_table read_idx(const source_spec& spec, const source_request& request);
+/// Of either format of image files.
+source_table read_images(const source_spec& spec,
+                         const source_request& request);
 source_table make_synthetic(const source_spec& spec,
                             const source_request& request);
 

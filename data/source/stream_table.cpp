@@ -310,6 +310,8 @@ std::unique_ptr<record_stream> open_table(const source_spec& spec,
   case source_format::graph:
     return open_graph(spec, request);
   case source_format::idx:
+  case source_format::images:
+  case source_format::webdataset:
   case source_format::synthetic:
     break;
   }

@@ -100,7 +100,7 @@ struct field {
   /// Of a list; of a table (a list of lists) for both.
   size_t items_min = 0;
   size_t items_max = 4096;
-  /// Of a list of texts: a text alone stands for a list of it.
+  /// Of a list of texts or numbers: one alone stands for a list of it.
   bool one_or_list = false;
   /// Texts that are allowed (of an enum its words; else empty: any), and texts
   /// that a later version knows; others are mistakes. `later_open`: any other

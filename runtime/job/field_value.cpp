@@ -265,7 +265,8 @@ std::string list_allowed(const field& of, const std::string& item) {
 template <class T>
 std::vector<failure> read_list(const field& of, const std::string& pointer,
                                const json& value, std::vector<T>& out) {
-  if (of.one_or_list && value.is_string())
+  constexpr bool texts = std::is_same_v<T, std::string>;
+  if (of.one_or_list && (texts ? value.is_string() : value.is_number()))
     return read_list(of, pointer, json::array({value}), out);
   if (!value.is_array() || value.size() < of.items_min ||
       value.size() > of.items_max) {

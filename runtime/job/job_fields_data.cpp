@@ -90,6 +90,37 @@ void add_table_fields(fields_t& f, const std::string& prefix,
 
 namespace {
 
+/// What image files need.
+void add_pictures(fields_t& f, const std::string& prefix,
+                  const source_access& of) {
+  constexpr double side_max = 1024;
+  add_field(
+      f, prefix + "/uri", [of](job& j) -> field_place { return &of(j).uri; },
+      "The folder, on this machine; in it a folder for each class, numbered in "
+      "the order of their names.")
+      .is(text_kind::uri)
+      .must()
+      .only_with("format", source_format::images);
+  add_field(
+      f, prefix + "/uri", [of](job& j) -> field_place { return &of(j).uri; },
+      "The archives, also gzipped: a path, a glob, or a URI as of a table. "
+      "KEY.jpg or KEY.png, and right beside it KEY.cls with a number, or "
+      "KEY.json with one as `label` or `cls`.")
+      .is(text_kind::uri)
+      .must()
+      .only_with("format", source_format::webdataset);
+  add_field(
+      f, prefix + "/size", [of](job& j) -> field_place { return &of(j).size; },
+      "Height and width that every image is brought to, [64, 64] or 64: scaled "
+      "until it just covers them, then the middle is taken. A row has the "
+      "shape [3, height, width].")
+      .between(1, side_max)
+      .items(1, 2)
+      .one_or_more()
+      .must()
+      .only_with("format", source_format::images, source_format::webdataset);
+}
+
 /// One source of rows, at `prefix`.
 void add_source(fields_t& f, const std::string& prefix,
                 const source_access& of) {
@@ -101,8 +132,9 @@ void add_source(fields_t& f, const std::string& prefix,
       "`synthetic`: "
       "seeded class means with noise, or with the loss `next_token` tokens of "
       "which each has a favourite successor; `graph`: what a node of "
-      "`data.graph` gives, which `from` alone says, too.")
-      .later_builds({"images", "webdataset"})
+      "`data.graph` gives, which `from` alone says, too; `images`: a folder "
+      "with a folder of JPEG and PNG files for each class; `webdataset`: such "
+      "files in tar archives, beside each its class.")
       .must();
   add_field(
       f, prefix + "/images",
@@ -119,6 +151,7 @@ void add_source(fields_t& f, const std::string& prefix,
       .must()
       .only_with("format", source_format::idx);
   add_table_fields(f, prefix, of);
+  add_pictures(f, prefix, of);
   add_field(
       f, prefix + "/from", [of](job& j) -> field_place { return &of(j).from; },
       "The node, or the source, whose rows these are: a name of `data.graph` "

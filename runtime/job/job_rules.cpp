@@ -291,10 +291,18 @@ void check_label(const source_spec& source, const std::string& prefix,
   const std::vector<std::string> fields = {field, prefix + "/format",
                                            "/train/loss"};
   const bool table = has_named_columns(source);
-  if (loss == loss_kind::next_token && source.format == source_format::idx)
+  if (loss == loss_kind::next_token &&
+      (source.format == source_format::idx || is_pictures(source.format)))
     book.refuse({prefix + "/format", "/train/loss"},
-                "\"idx\" data have labels, rows for the loss \"next_token\" "
-                "have none; expected \"csv\", \"parquet\" or \"synthetic\"");
+                "\"" + to_string(source.format) +
+                    "\" data have labels, rows for the loss \"next_token\" "
+                    "have none; expected \"csv\", \"parquet\" or "
+                    "\"synthetic\"");
+  else if (loss == loss_kind::mse && source.format == source_format::images)
+    book.refuse({prefix + "/format", "/train/loss"},
+                "folders of images are classes, the loss \"mse\" needs "
+                "numbers; expected the loss \"cross_entropy\", or "
+                "\"webdataset\", whose labels may be any number");
   else if (loss == loss_kind::next_token && table && !source.label.empty())
     book.refuse(fields, "rows for the loss \"next_token\" have no label, each "
                         "token is that of those before it; leave it out (" +

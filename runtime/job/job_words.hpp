@@ -24,11 +24,17 @@ enum class source_format : uint8_t {
   sql,
   synthetic,
   graph,
+  images,
+  webdataset,
 };
 template <>
-inline constexpr auto words_of<source_format> =
-    std::to_array<std::string_view>({"idx", "csv", "parquet", "jsonl", "arrow",
-                                     "orc", "sql", "synthetic", "graph"});
+inline constexpr auto words_of<source_format> = std::to_array<std::string_view>(
+    {"idx", "csv", "parquet", "jsonl", "arrow", "orc", "sql", "synthetic",
+     "graph", "images", "webdataset"});
+/// Rows that are made of image files, all of one size.
+constexpr bool is_pictures(source_format what) {
+  return what == source_format::images || what == source_format::webdataset;
+}
 /// Files of rows with named columns.
 constexpr std::array table_file_formats{
     source_format::csv, source_format::parquet, source_format::jsonl,

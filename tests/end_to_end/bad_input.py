@@ -246,8 +246,6 @@ class Jobs(BadInput):
                          [f"/train/{field}", value, "not in this build"])
         self.refuses(job, "there is no run directory", "--resume")
         job = self.table("x,y\n1,0\n")
-        job["data"]["train"]["format"] = "webdataset"
-        self.refuses(job, ["/data/train/format", "not in this build"])
         job["data"]["train"].update(format="csv",
                                     uri="s3://user:secret@bucket/a.csv")
         one = self.ballast("validate", self.write("secret.json", job), code=2)

@@ -57,6 +57,7 @@ THIRD_PARTY = [
     (r"arrow-adbc/", ["data/"]),
     (r"(arrow|parquet)/", ["data/", "tests/data/", "bench/"]),
     (r"(zlib|xxhash|openssl/\w+)\.h", ["data/", "tests/data/"]),
+    (r"(turbojpeg|spng|archive|archive_entry)\.h", ["data/", "tests/data/"]),
     (r"CLI/", ["cli/", "bench/"]),
     (r"lemon/", ["runtime/"]),
     (r"benchmark/", ["bench/"]),

@@ -63,6 +63,8 @@ TEST(job, reads_what_it_writes) {
       {"/train/loss=mse", "/model/kind=linear", "/data/placement/kind=sorted"},
       {"/train/loss=mse", "/model/kind=linear",
        "/data/placement={\"kind\":\"classes\",\"classes_per_worker\":8}"},
+      {"/data/train={\"format\":\"images\",\"uri\":\"a\",\"size\":[3,5]}"},
+      {"/data/train={\"format\":\"webdataset\",\"uri\":\"a.tar\",\"size\":7}"},
       {"/model={\"kind\":\"emulated\",\"parameters\":7}"},
       {"/model={\"kind\":\"cnn\",\"channels\":[3],\"batch_norm\":true}"},
       {"/model={\"kind\":\"torchscript\",\"path\":\"m.pt\"}"},
@@ -273,6 +275,36 @@ TEST(job, refuses_a_test_set_without_the_columns_that_balance_goes_by) {
                         "for the test set, too"));
 }
 
+TEST(job, takes_one_side_for_both_of_an_image) {
+  const auto size_of = [](const std::string& size) {
+    return parse_with(
+        {"/data/train={\"format\":\"images\",\"uri\":\"a\",\"size\":" + size +
+         "}"});
+  };
+  const job_result one = size_of("64");
+  ASSERT_TRUE(one.value) << all_messages(one);
+  EXPECT_THAT(one.value->data.train.size, ElementsAre(64u));
+  const job_result two = size_of("[32, 48]");
+  ASSERT_TRUE(two.value) << all_messages(two);
+  EXPECT_THAT(two.value->data.train.size, ElementsAre(32u, 48u));
+  for (const char* wrong : {"0", "1025", "[]", "[1, 2, 3]", "\"64\"", "null"})
+    EXPECT_THAT(all_messages(size_of(wrong)), HasSubstr("/data/train/size"))
+        << wrong;
+}
+
+TEST(job, refuses_images_where_labels_are_no_classes) {
+  const std::string images =
+      "/data/train={\"format\":\"images\",\"uri\":\"a\",\"size\":8}";
+  EXPECT_THAT(all_messages(parse_with(
+                  {images, "/train/loss=mse", "/model/kind=linear"})),
+              HasSubstr("folders of images are classes, the loss \"mse\""));
+  EXPECT_THAT(all_messages(parse_with({images, "/train/loss=next_token",
+                                       "/model={\"kind\":\"transformer\"}"})),
+              HasSubstr("\"images\" data have labels, rows for the loss"));
+  EXPECT_THAT(all_messages(parse_with({images, "/balance/by=[\"site\"]"})),
+              HasSubstr("\"images\" data have no named columns"));
+}
+
 TEST(job, refuses_what_does_not_go_with_tokens) {
   const refusal table[] = {
       {"/model/heads=3", "/model/heads", "do not divide the width 128"},
@@ -324,9 +356,6 @@ TEST(job, refuses_what_a_later_build_brings_as_such) {
       {"/train/reduction=canonical", "/train/reduction", "\"fused\""},
       {"/train/strategy=local_sgd", "/train/strategy", "\"allreduce\""},
       {"/train/compression=topk", "/train/compression", "\"none\""},
-      {"/data/train={\"format\":\"images\"}", "/data/train/format", "\"csv\""},
-      {"/data/train={\"format\":\"webdataset\"}", "/data/train/format",
-       "\"webdataset\""},
       {"/data/pipeline=[{\"op\":\"rotate\"}]", "/data/pipeline/0/op",
        "\"rotate\""},
       {"/data/pipeline=[{\"op\":\"flip\"}]", "/data/pipeline/0/op",

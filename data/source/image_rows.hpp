@@ -1,0 +1,54 @@
+/// Image files on their way into a table: decoded by as many threads as the
+/// machine has cores, kept in the order in which they are given, in memory or
+/// beyond source_request::room in a file. The same rows for any number of
+/// threads. One owner, one thread; labels are the caller's.
+///
+/// Errors: source_error at the source's pointer, "PLACE: what is wrong", from
+/// the add() or finish() that waits for that image.
+#pragma once
+
+#include "data/base/ordered_work.hpp"
+#include "data/source/image_scale.hpp"
+#include "data/source/row_file.hpp"
+#include "data/source/source_table.hpp"
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ballast::data {
+
+class image_rows {
+public:
+  /// The bytes of a file; called once, by any thread.
+  using reading = std::function<std::vector<unsigned char>()>;
+
+  /// All three live longer than this. `threads`: only tests say how many.
+  image_rows(source_table& table, const source_spec& spec,
+             const source_request& request, size_t threads = work_threads());
+
+  /// `bytes`: about how many there are, which limits how many are under way.
+  /// `place`: how a message names the image.
+  void add(reading read, uint64_t bytes, std::string place);
+  uint64_t count() const { return count_; }
+  /// Moves all rows into the table.
+  void finish();
+
+private:
+  void take();
+  void store();
+
+  source_table& table_;
+  const source_request& request_;
+  image_size size_;
+  size_t row_bytes_ = 0;
+  uint64_t count_ = 0;
+  std::shared_ptr<row_file> file_; // if memory does not hold them
+  std::deque<uint64_t> bytes_;     // of those under way
+  uint64_t bytes_under_way_ = 0;
+  ordered_work<std::vector<unsigned char>> work_;
+};
+
+} // namespace ballast::data

@@ -1,0 +1,180 @@
+/// Image files as rows: of folders of classes, or of tar archives.
+#include "data/source/image_codec.hpp"
+#include "data/source/image_folder.hpp"
+#include "data/source/image_rows.hpp"
+#include "data/source/source_error.hpp"
+#include "data/source/stream_table.hpp"
+#include "data/source/tar_samples.hpp"
+#include "runtime/base/printable.hpp"
+#include "runtime/base/unique_fd.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+namespace ballast::data {
+
+namespace {
+
+std::vector<unsigned char> bytes_of(const std::string& path) {
+  const unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  std::vector<unsigned char> out;
+  constexpr size_t step = 1 << 16;
+  for (ssize_t got = 1; got > 0;) {
+    const size_t have = out.size();
+    if (have > image_bytes_max)
+      break; // the decoder refuses it
+    out.resize(have + std::max(step, have));
+    do
+      got =
+          file ? ::read(file.get(), out.data() + have, out.size() - have) : -1;
+    while (file && got < 0 && errno == EINTR);
+    if (got < 0)
+      throw image_refusal(std::string("cannot be read: ") +
+                          std::strerror(errno));
+    out.resize(have + size_t(got));
+  }
+  return out;
+}
+
+std::string skipped_note(const std::string& where, uint64_t count,
+                         const std::string& what, const std::string& first) {
+  return where + ": " + std::to_string(count) + " " + what +
+         (count == 1 ? " was skipped: " : " were skipped, the first is ") +
+         first;
+}
+
+/// The number of each class; of a test set that in the training set.
+std::vector<int32_t> numbers_of(const image_folder& from,
+                                const source_request& request) {
+  std::vector<int32_t> out;
+  const bool by_name =
+      request.like != nullptr && !request.like->class_names.empty();
+  for (const std::string& name : from.classes) {
+    if (!by_name) {
+      out.push_back(int32_t(out.size()));
+      continue;
+    }
+    const std::vector<std::string>& names = request.like->class_names;
+    const auto found = std::find(names.begin(), names.end(), printable(name));
+    if (found == names.end())
+      throw source_error(printable(from.path + "/" + name) +
+                             ": is none of the " +
+                             std::to_string(names.size()) +
+                             " classes that the training set has; give the "
+                             "folder the name of one, or remove it",
+                         request.pointer + "/uri", {});
+    out.push_back(int32_t(found - names.begin()));
+  }
+  return out;
+}
+
+source_table read_folder(const source_spec& spec,
+                         const source_request& request) {
+  const image_folder from = list_images(spec, request.pointer, request.stop);
+  const std::vector<int32_t> numbers = numbers_of(from, request);
+  source_table out;
+  out.label = "class";
+  out.files = {{from.path, 0}};
+  for (const std::string& name : from.classes)
+    out.class_names.push_back(printable(name));
+  image_rows rows(out, spec, request);
+  for (const image_file& one : from.files) {
+    std::string path = from.path + "/" + one.name;
+    std::string place = printable(path);
+    rows.add([path = std::move(path)] { return bytes_of(path); },
+             one.stamp.size, std::move(place));
+    out.labels.push_back(numbers[one.class_number]);
+  }
+  rows.finish();
+  if (from.skipped > 0)
+    out.notes.push_back(skipped_note(
+        printable(from.path), from.skipped,
+        from.skipped == 1 ? "file that is no .jpg, .jpeg or .png of a class"
+                          : "files that are no .jpg, .jpeg or .png of a class",
+        printable(from.first_skipped)));
+  return out;
+}
+
+/// Checks the labels of one archive after another.
+class shard_labels {
+public:
+  shard_labels(source_table& table, const source_request& request)
+      : table_(table), request_(request) {}
+
+  void add(double label, const std::string& place) {
+    if (request_.label == label_kind::target)
+      return add_target(label, place);
+    if (!(label >= 0 && label < double(classes_max) &&
+          label == std::trunc(label)))
+      refuse(place,
+             "the label is no class; classes are whole numbers from 0 to " +
+                 std::to_string(classes_max - 1) +
+                 ", for other numbers use the loss mse",
+             label);
+    if (request_.like != nullptr && label >= request_.like->row.classes)
+      refuse(place, new_class_text(*request_.like), label);
+    table_.labels.push_back(int32_t(label));
+  }
+
+private:
+  void add_target(double label, const std::string& place) {
+    if (!std::isfinite(float(label)))
+      refuse(place, "the label is NaN, infinite or too large", label);
+    table_.targets.push_back(float(label));
+  }
+  [[noreturn]] void refuse(const std::string& place, const std::string& why,
+                           double label) const {
+    throw source_error(place + ": " + why, request_.pointer,
+                       "label " + std::to_string(label));
+  }
+
+  source_table& table_;
+  const source_request& request_;
+};
+
+source_table read_shards(const source_spec& spec,
+                         const source_request& request) {
+  source_table out;
+  out.label = "label";
+  image_rows rows(out, spec, request);
+  shard_labels labels(out, request);
+  uint64_t skipped = 0;
+  std::string first_skipped;
+  for (const stored_file& file :
+       find_files(spec.uri, request.pointer + "/uri", request.stop)) {
+    out.files.push_back({file.name, rows.count()});
+    tar_samples from(file, request.pointer + "/uri", request.stop);
+    while (std::optional<tar_sample> one = from.next()) {
+      labels.add(one->label, one->place);
+      const uint64_t bytes = one->image.size();
+      rows.add([image = std::move(
+                    one->image)]() mutable { return std::move(image); },
+               bytes, std::move(one->place));
+    }
+    if (skipped == 0)
+      first_skipped = from.first_skipped();
+    skipped += from.skipped();
+  }
+  rows.finish();
+  if (skipped > 0)
+    out.notes.push_back(skipped_note(
+        printable(without_secrets(spec.uri)), skipped,
+        skipped == 1 ? "member that is neither image nor label"
+                     : "members that are neither images nor labels",
+        first_skipped));
+  return out;
+}
+
+} // namespace
+
+source_table read_images(const source_spec& spec,
+                         const source_request& request) {
+  return spec.format == source_format::images ? read_folder(spec, request)
+                                              : read_shards(spec, request);
+}
+
+} // namespace ballast::data
