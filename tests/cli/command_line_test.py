@@ -154,7 +154,7 @@ class CommandLine(unittest.TestCase):
 
     def test_what_is_not_there_yet_is_refused_and_does_nothing(self):
         for arguments in [
-                ["data", "prepare"], ["data", "resample"], ["bench", "step"],
+                ["data", "resample"], ["bench", "step"],
                 ["run", self.job, "--set", "/train/order=global"]]:
             self.refused(2, "not in this build", *arguments)
 
