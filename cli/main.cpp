@@ -317,20 +317,31 @@ int handed_on(const std::string& command, std::vector<std::string> rest) {
   return call_node_library(command, rest);
 }
 
+/// Of the command, or of the group of commands, that the words lead to.
 std::string usage_error(const CLI::App& app, int argc, char** argv,
                         const CLI::ParseError& error) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands(nullptr))
-    names.push_back(command->get_name());
-  std::string word = argc > 1 ? argv[1] : "";
-  if (std::count(names.begin(), names.end(), word) > 0)
-    return word + ": " + error.what() + "; see `ballast " + word + " --help`";
-  if (word.empty() || word[0] == '-')
-    return std::string(error.what()) + "; see `ballast --help`";
-  std::string near = nearest_word(word, names);
-  return "there is no command \"" + word + "\"" +
-         (near.empty() ? "" : "; did you mean \"" + near + "\"?") +
-         "; see `ballast --help`";
+  const CLI::App* at = &app;
+  std::string said; // "data show"
+  for (int i = 1; i < argc; ++i) {
+    std::vector<std::string> names;
+    for (const CLI::App* command : at->get_subcommands(nullptr))
+      names.push_back(command->get_name());
+    const std::string word = argv[i];
+    if (names.empty() || word.empty() || word[0] == '-')
+      break;
+    const std::string before = said;
+    said += (said.empty() ? "" : " ") + word;
+    if (std::count(names.begin(), names.end(), word) == 0) {
+      const std::string near = nearest_word(word, names);
+      return "there is no command \"" + said + "\"" +
+             (near.empty() ? "" : "; did you mean \"" + near + "\"?") +
+             "; see `ballast " + before + (before.empty() ? "" : " ") +
+             "--help`";
+    }
+    at = at->get_subcommand(word);
+  }
+  return (said.empty() ? "" : said + ": ") + error.what() +
+         "; see `ballast " + said + (said.empty() ? "" : " ") + "--help`";
 }
 
 int parse_and_run(int argc, char** argv) {

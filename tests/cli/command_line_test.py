@@ -146,6 +146,8 @@ class CommandLine(unittest.TestCase):
                  ["ctl", "puase", "--to", "127.0.0.1:1"]),
                 ("unknown key", ["ctl", "pause", "x=1", "--to",
                                  "127.0.0.1:1"]),
+                ('there is no command "data shwo"; did you mean "show"?',
+                 ["data", "shwo", self.job]),
                 ("name of a benchmark", ["bench"]),
                 ("no number from 0.01", ["bench", "planner", "--seconds",
                                          "soon"]),
@@ -154,7 +156,7 @@ class CommandLine(unittest.TestCase):
 
     def test_what_is_not_there_yet_is_refused_and_does_nothing(self):
         for arguments in [
-                ["data", "resample"], ["bench", "step"],
+                ["bench", "step"],
                 ["run", self.job, "--set", "/train/order=global"]]:
             self.refused(2, "not in this build", *arguments)
 
