@@ -339,13 +339,17 @@ void coordinator_shell::action_handler::operator()(
     me->config_.on_trouble(unopened->message + "; it is tried again, " +
                            std::to_string(unopened->attempts) +
                            " attempts failed so far");
+  // Who reads that a generation goes on finds its workers in the file.
+  if (std::holds_alternative<coordinator::events::generation_begun>(
+          action.what))
+    me->write_stale_workers();
   me->record().perform(action);
   me->status_.reset(); // shows no less than the events do
 }
 
 /// A new file takes milliseconds, of hundreds of workers or on a busy disk: not
 /// on the way of a change of the membership, and once for all that changes
-/// meanwhile.
+/// meanwhile; at the latest when the generation is told.
 void coordinator_shell::action_handler::operator()(
     const coordinator::write_workers&) {
   me->workers_stale_ =
