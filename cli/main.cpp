@@ -340,8 +340,8 @@ std::string usage_error(const CLI::App& app, int argc, char** argv,
     }
     at = at->get_subcommand(word);
   }
-  return (said.empty() ? "" : said + ": ") + error.what() +
-         "; see `ballast " + said + (said.empty() ? "" : " ") + "--help`";
+  return (said.empty() ? "" : said + ": ") + error.what() + "; see `ballast " +
+         said + (said.empty() ? "" : " ") + "--help`";
 }
 
 int parse_and_run(int argc, char** argv) {
