@@ -324,7 +324,7 @@ std::string prepare_cache::hash_of(const image_folder& folder,
       });
     all.update(folder.files[done].name + '\0' + readers.take());
   }
-  const std::string out = hex16(all.digest());
+  std::string out = hex16(all.digest());
   write_small_file(memo, json_text(json{{"about", about}, {"hash", out}}));
   return out;
 }
