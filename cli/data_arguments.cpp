@@ -29,6 +29,7 @@ struct source_arguments {
   std::string query;
   std::string password_env;
   std::vector<std::string> null_values;
+  std::vector<std::string> types; // COLUMN=TYPE
   std::string where;
 };
 
@@ -83,6 +84,15 @@ json job_of(const source_arguments& from, uint64_t seed, json nodes) {
     source["password_env"] = from.password_env;
   if (!from.null_values.empty())
     source["null_values"] = from.null_values;
+  for (const std::string& one : from.types) {
+    const size_t equals = one.rfind('=');
+    if (equals == std::string::npos)
+      throw ballast_error(errc::usage,
+                          "--type: expected COLUMN=TYPE, such as id=text, "
+                          "found " +
+                              printable(one));
+    source["columns"][one.substr(0, equals)] = one.substr(equals + 1);
+  }
   if (!from.where.empty())
     nodes.insert(
         nodes.begin(),
@@ -113,6 +123,12 @@ void add_source(CLI::App* command, source_arguments& from) {
                       "Variable with the password of a database");
   command->add_option("--null", from.null_values,
                       "Text of cells that are missing, such as NA");
+  command
+      ->add_option("--type", from.types,
+                   "COLUMN=TYPE, of csv and jsonl: text, int64, float64, bool, "
+                   "date or timestamp; what errors call \"columns\"")
+      ->expected(1)
+      ->take_all();
   command->add_option("--where", from.where, "Only rows of which this is true");
 }
 

@@ -27,10 +27,21 @@ int do_data(const std::string& text) {
       {"profile", profile_data},    {"prepare", prepare_data},
       {"split", write_data},        {"write", write_data},
       {"partition", partition_data}};
-  const int code =
-      all.at(request.at("do").get<std::string>())(*parsed.value, request);
-  std::cout.flush();
-  return code;
+  const std::string what = request.at("do").get<std::string>();
+  try {
+    const int code = all.at(what)(*parsed.value, request);
+    std::cout.flush();
+    return code;
+  } catch (const ballast_error& error) {
+    // A source of the command line has no job to put it into.
+    const std::string said = error.what();
+    if ((what != "split" && what != "partition" && what != "profile") ||
+        said.find("\"columns\": ") == std::string::npos)
+      throw;
+    throw ballast_error(error.what_failed().code,
+                        said + "; on the command line: --type COLUMN=TYPE",
+                        error.what_failed().pointer);
+  }
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 
 #include "data/base/arrow_support.hpp"
 #include "data/source/array_cells.hpp"
+#include "data/source/cell_type.hpp"
 #include "data/source/stream_table.hpp"
 #include "runtime/base/printable.hpp"
 
@@ -67,7 +68,8 @@ protected:
 
 private:
   std::unique_ptr<record_stream> open(const stored_file& file) {
-    return open_table(spec_, request_, file, nullptr);
+    return open_table(spec_, request_, file,
+                      {.typing = cell_typing::exact, .like = schema_});
   }
 
   /// Of a later file: where it has the columns that are read.
@@ -81,9 +83,8 @@ private:
         refuse("has no column '" + printable(field.name()) + "', the first " +
                "file, " + printable(stored_[0].name) + ", has it");
       const bool numbers = holds_numbers(*field.type());
-      if (!found->field(at)->type()->Equals(field.type()))
-        from_->read_as(at, numbers ? column_content::numbers
-                                   : column_content::text);
+      if (const auto type = column_type_of(*field.type()))
+        from_->read_as(at, *type);
       const auto& type = *from_->schema()->field(at)->type();
       if (!type.Equals(field.type()) && !(numbers && holds_numbers(type)))
         refuse("column '" + printable(field.name()) + "' has the type " +

@@ -20,6 +20,8 @@ using nlohmann::json;
 constexpr int format_of_sets = 3;
 /// Increased when the same image files give other pixels.
 constexpr int decoder_of_images = 1;
+/// Increased when a graph finds other types in the same text.
+constexpr int types_of_cells = 2;
 
 bool is_regression(const job& what) {
   return label_of(what) == label_kind::target;
@@ -60,9 +62,14 @@ json graph_identity(const job& what, const source_spec& spec) {
     out["seed"] = what.seed;
   for (const std::string& name : graph_sources(what.data, spec.from)) {
     const source_spec& one = what.data.sources.at(name);
-    out["sources"].push_back({{"name", name},
-                              {"format", to_string(one.format)},
-                              {"null_values", one.null_values}});
+    json& source = out["sources"].emplace_back();
+    source = {{"name", name},
+              {"format", to_string(one.format)},
+              {"null_values", one.null_values}};
+    if (is_untyped(one.format))
+      source["types"] = types_of_cells;
+    if (!one.columns.empty())
+      source["columns"] = one.columns;
   }
   return out;
 }
@@ -85,6 +92,8 @@ json identity_of(const job& what, const source_spec& spec,
     out["where"] = spec.where;
   if (!spec.null_values.empty())
     out["null_values"] = spec.null_values;
+  if (!spec.columns.empty())
+    out["columns"] = spec.columns;
   if (spec.format == source_format::graph)
     out["graph"] = graph_identity(what, spec);
   if (is_pictures(spec.format)) {

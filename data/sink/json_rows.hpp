@@ -9,7 +9,7 @@
 namespace ballast::data {
 
 /// A line for each row; a missing value is null, what JSON has no number for is
-/// text, and so are times.
+/// text, and so are times; lists and structs are arrays and objects.
 std::string json_lines_of(const arrow::RecordBatch& rows);
 
 } // namespace ballast::data

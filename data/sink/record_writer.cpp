@@ -51,6 +51,36 @@ private:
   const std::shared_ptr<arrow::ipc::RecordBatchWriter> to_;
 };
 
+/// CSV of a single column, whose missing cells would be empty lines, which are
+/// no rows.
+class lone_cells final : public row_format {
+public:
+  lone_cells(std::shared_ptr<arrow::ipc::RecordBatchWriter> to,
+             output_pointer file)
+      : to_(std::move(to)), file_(std::move(file)) {}
+  arrow::Status write(const batch_pointer& rows) override {
+    const arrow::Array& cells = *rows->column(0);
+    int64_t first = 0; // not yet written
+    for (int64_t row = 0; row <= rows->num_rows(); ++row) {
+      const bool end = row == rows->num_rows();
+      if (!end && cells.IsValid(row))
+        continue;
+      if (row > first)
+        ARROW_RETURN_NOT_OK(
+            to_->WriteRecordBatch(*rows->Slice(first, row - first)));
+      if (!end)
+        ARROW_RETURN_NOT_OK(file_->Write("\"\"\n"));
+      first = row + 1;
+    }
+    return arrow::Status::OK();
+  }
+  arrow::Status close() override { return to_->Close(); }
+
+private:
+  const std::shared_ptr<arrow::ipc::RecordBatchWriter> to_;
+  const output_pointer file_;
+};
+
 class parquet_rows final : public row_format {
 public:
   explicit parquet_rows(std::unique_ptr<parquet::arrow::FileWriter> to)
@@ -98,6 +128,8 @@ rows_to(source_format format, const output_pointer& to,
     options.quoting_style = arrow::csv::QuotingStyle::Needed;
     ARROW_ASSIGN_OR_RAISE(auto out,
                           arrow::csv::MakeCSVWriter(to, schema, options));
+    if (schema->num_fields() == 1)
+      return std::make_unique<lone_cells>(std::move(out), to);
     return std::make_unique<arrow_rows>(std::move(out));
   }
   case source_format::arrow: {
@@ -123,6 +155,17 @@ rows_to(source_format format, const output_pointer& to,
   BALLAST_CHECK(false, "a format that is not written");
 }
 
+/// Whose cells are values.
+void check_cells(const arrow::Schema& schema, const std::string& context) {
+  for (const auto& field : schema.fields())
+    if (arrow::is_nested(field->type()->id()))
+      throw ballast_error(
+          errc::invalid_data,
+          context + ": column '" + printable(field->name()) +
+              "' holds lists or structs, for which CSV has no cells; leave it "
+              "out by the operator \"drop\", or write .jsonl or .parquet");
+}
+
 class file_writer final : public record_writer {
 public:
   file_writer(fs::path path, const schema_pointer& schema)
@@ -131,6 +174,8 @@ public:
                  ".partial"),
         context_("cannot write " + printable(path_.string())) {
     check_writable(path_);
+    if (format_of(path_) == source_format::csv)
+      check_cells(*schema, context_);
     file_ = take_arrow(arrow::io::FileOutputStream::Open(partial_.string()),
                        errc::run_dir_unusable, context_);
     rows_ = take_arrow(rows_to(format_of(path_), file_, schema),

@@ -59,12 +59,28 @@ inline size_t take_digits(const char*& at, uint64_t& number) {
   }
 }
 
-enum class kind : uint8_t { skipped, number, word, watched };
+/// As quick_number(), of a whole number.
+bool quick_whole(const char*& at, int64_t& out) {
+  const char* here = at;
+  const bool minus = *here == '-';
+  here += minus;
+  uint64_t number = 0;
+  const size_t digits = take_digits(here, number);
+  if (digits == 0 || digits > digits_max)
+    return false;
+  out = minus ? -int64_t(number) : int64_t(number);
+  at = here;
+  return true;
+}
+
+enum class kind : uint8_t { skipped, number, whole, word, watched };
 
 /// One column of the block while it is read.
 struct column_cells {
   kind is = kind::skipped;
+  bool exact = false; // of numbers: none with zeros in front
   double* numbers = nullptr;
+  int64_t* wholes = nullptr;             // in the same memory
   std::shared_ptr<arrow::Buffer> memory; // of the numbers
   std::vector<int64_t> missing;          // rows
   std::vector<std::string_view> words;
@@ -83,13 +99,18 @@ public:
         quick_ = false; // it may look like a number
     for (int i : how.chosen) {
       column_cells& one = columns_[size_t(i)];
-      one.is = how.columns[size_t(i)].numeric ? kind::number : kind::word;
+      const cell_type& type = how.columns[size_t(i)].type;
+      one.is = type.is == column_type::float64 ? kind::number
+               : type.is == column_type::int64 ? kind::whole
+                                               : kind::word;
+      one.exact = type.exact;
       if (one.is == kind::word || one.memory != nullptr)
         continue;
       one.memory =
           take_arrow(arrow::AllocateBuffer(rows_max_ * int64_t(sizeof(double))),
                      errc::device_failed, how.path);
       one.numbers = reinterpret_cast<double*>(one.memory->mutable_data());
+      one.wholes = reinterpret_cast<int64_t*>(one.memory->mutable_data());
     }
     for (const auto& [column, first] : how.watched)
       if (columns_[column].is == kind::skipped)
@@ -113,7 +134,8 @@ public:
     }
   }
 
-  std::shared_ptr<arrow::RecordBatch> batch() const {
+  /// Null: there is no row. Nothing: a cell is not of its column's type.
+  std::optional<std::shared_ptr<arrow::RecordBatch>> batch() const {
     if (rows_ == 0)
       return nullptr;
     arrow::FieldVector fields;
@@ -121,7 +143,14 @@ public:
     for (int i : how_.chosen) {
       fields.push_back(how_.field(i));
       const column_cells& one = columns_[size_t(i)];
-      arrays.push_back(one.is == kind::number ? numbers(one) : words(one));
+      size_t bad = 0;
+      arrays.push_back(
+          one.is == kind::number ? numbers<arrow::DoubleArray>(one)
+          : one.is == kind::whole
+              ? numbers<arrow::Int64Array>(one)
+              : array_of_cells(how_.columns[size_t(i)].type, one.words, bad));
+      if (arrays.back() == nullptr)
+        return std::nullopt;
     }
     return arrow::RecordBatch::Make(arrow::schema(std::move(fields)), rows_,
                                     std::move(arrays));
@@ -149,8 +178,18 @@ private:
   bool read_cell(column_cells& column) {
     if (column.is == kind::number && quick_) {
       const char* at = at_;
-      if (double found; quick_number(at, found) && ends_cell(*at)) {
+      if (double found; quick_number(at, found) && ends_cell(*at) &&
+                        !(column.exact && zeros_in_front(at_))) {
         column.numbers[rows_] = found;
+        at_ = at;
+        return true;
+      }
+    }
+    if (column.is == kind::whole && quick_) {
+      const char* at = at_;
+      if (int64_t found; quick_whole(at, found) && ends_cell(*at) &&
+                         !(column.exact && zeros_in_front(at_))) {
+        column.wholes[rows_] = found;
         at_ = at;
         return true;
       }
@@ -167,6 +206,8 @@ private:
       return true;
     case kind::number:
       return read_number(column, cell);
+    case kind::whole:
+      return read_whole(column, cell);
     case kind::watched:
       break;
     }
@@ -175,9 +216,32 @@ private:
            !std::isfinite(found);
   }
 
+  /// Or a minus sign before 0, which no whole number has.
+  static bool zeros_in_front(const char* at) {
+    const bool minus = *at == '-';
+    at += minus;
+    return *at == '0' &&
+           ((at[1] >= '0' && at[1] <= '9') || (minus && at[1] != '.'));
+  }
+
+  /// Those that are long or written otherwise, and missing ones.
+  bool read_whole(column_cells& column, std::string_view cell) const {
+    const std::string_view value = how_.value_of(cell);
+    const auto& type = how_.columns[size_t(&column - columns_.data())].type;
+    if (value.empty()) {
+      column.wholes[rows_] = 0;
+      column.missing.push_back(rows_);
+      return true;
+    }
+    return read_whole_cell(type, value, column.wholes[rows_]);
+  }
+
   bool read_number(column_cells& column, std::string_view cell) const {
     double& out = column.numbers[rows_];
-    switch (parse_number(how_.value_of(cell), out)) {
+    const std::string_view value = how_.value_of(cell);
+    if (column.exact && !is_kept(column_type::float64, value))
+      return false;
+    switch (parse_number(value, out)) {
     case parsed::number:
       return true;
     case parsed::empty:
@@ -190,6 +254,7 @@ private:
     return false;
   }
 
+  template <class ArrayType>
   std::shared_ptr<arrow::Array> numbers(const column_cells& of) const {
     std::shared_ptr<arrow::Buffer> valid;
     if (!of.missing.empty()) {
@@ -199,18 +264,10 @@ private:
       for (int64_t row : of.missing)
         valid->mutable_data()[row / 8] &= uint8_t(~(1u << (row % 8)));
     }
-    return std::make_shared<arrow::DoubleArray>(
+    return std::make_shared<ArrayType>(
         rows_,
         arrow::SliceBuffer(of.memory, 0, rows_ * int64_t(sizeof(double))),
         valid, int64_t(of.missing.size()));
-  }
-
-  std::shared_ptr<arrow::Array> words(const column_cells& of) const {
-    arrow::StringBuilder out;
-    for (std::string_view word : of.words)
-      check_arrow(word.empty() ? out.AppendNull() : out.Append(word),
-                  errc::device_failed, how_.path);
-    return take_arrow(out.Finish(), errc::device_failed, how_.path);
   }
 
   const csv_format& how_;

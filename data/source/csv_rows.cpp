@@ -74,15 +74,23 @@ std::shared_ptr<arrow::Array> numbers(const csv_format& how,
   return take_arrow(out.Finish(), errc::device_failed, how.path);
 }
 
-std::shared_ptr<arrow::Array> words(const csv_format& how,
+/// Of any other type.
+std::shared_ptr<arrow::Array> typed(const csv_format& how,
                                     const careful_cells& all, size_t chosen) {
-  arrow::StringBuilder out;
-  for (std::string_view cell : all.of[chosen]) {
-    const std::string_view word = how.value_of(cell);
-    check_arrow(word.empty() ? out.AppendNull() : out.Append(word),
-                errc::device_failed, how.path);
-  }
-  return take_arrow(out.Finish(), errc::device_failed, how.path);
+  const csv_format::column& column = how.columns[size_t(how.chosen[chosen])];
+  std::vector<std::string_view> cells;
+  for (std::string_view cell : all.of[chosen])
+    cells.push_back(how.value_of(cell));
+  size_t bad = 0;
+  if (auto out = array_of_cells(column.type, cells, bad))
+    return out;
+  constexpr size_t shown_max = 40;
+  throw source_error(
+      printable(how.path) + ": " +
+          row_text(all.places[bad].rows, all.places[bad].lines) + ", column '" +
+          printable(column.name) + "': " +
+          misfit_text(column.type, cells[bad], column.name, how.pointer),
+      how.pointer, "it is '" + printable(cells[bad], shown_max) + "'");
 }
 
 } // namespace
@@ -101,7 +109,7 @@ std::string_view csv_format::value_of(std::string_view cell) const {
 
 std::shared_ptr<arrow::Field> csv_format::field(int column) const {
   const struct column& one = columns[size_t(column)];
-  return arrow::field(one.name, one.numeric ? arrow::float64() : arrow::utf8());
+  return arrow::field(one.name, arrow_type(one.type.is));
 }
 
 // -- record by record ---------------------------------------------------------
@@ -170,9 +178,10 @@ std::shared_ptr<arrow::RecordBatch> parse_carefully(const csv_format& how,
   arrow::ArrayVector arrays;
   for (size_t i = 0; i < how.chosen.size(); ++i) {
     fields.push_back(how.field(how.chosen[i]));
-    arrays.push_back(how.columns[size_t(how.chosen[i])].numeric
+    const cell_type& type = how.columns[size_t(how.chosen[i])].type;
+    arrays.push_back(type.is == column_type::float64 && !type.exact
                          ? numbers(how, all, i)
-                         : words(how, all, i));
+                         : typed(how, all, i));
   }
   return arrow::RecordBatch::Make(arrow::schema(std::move(fields)),
                                   int64_t(all.places.size()),

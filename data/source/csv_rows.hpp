@@ -5,6 +5,7 @@
 /// files of data/ only. Errors: ballast_error{invalid_data}.
 #pragma once
 
+#include "data/source/cell_type.hpp"
 #include "data/source/csv_records.hpp"
 #include "data/source/csv_text.hpp"
 #include "store/work_watch.hpp"
@@ -38,7 +39,7 @@ struct csv_format {
   char separator = ',';
   struct column {
     std::string name;
-    bool numeric = false;
+    cell_type type = {};
   };
   std::vector<column> columns;
   std::vector<int> chosen;

@@ -6,6 +6,7 @@
 #include <arrow/api.h>
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace ballast::data {
@@ -16,6 +17,8 @@ namespace {
 constexpr size_t rows_looked_ahead = 1000;
 /// Of wide rows fewer.
 constexpr size_t bytes_looked_ahead = size_t{64} << 20;
+/// For the types of columns of which the first block says nothing.
+constexpr size_t bytes_of_silence = size_t{8} << 20;
 
 } // namespace
 
@@ -25,8 +28,14 @@ csv_stream::csv_stream(std::string name, text_input text, terms how)
   format_.pointer = how_.pointer;
   format_.null_values = how_.null_values;
   read_header();
+  if (how_.typing == cell_typing::exact)
+    refuse_alike();
+  state_types();
   read_first_row();
-  find_numeric();
+  if (how_.typing == cell_typing::numbers)
+    find_numeric();
+  if (how_.typing == cell_typing::exact)
+    find_exact();
   for (size_t i = 0; i < format_.columns.size(); ++i)
     format_.chosen.push_back(int(i));
 }
@@ -62,7 +71,7 @@ void csv_stream::read_header() {
       continue; // nothing but empty lines
     }
     for (std::string_view one : names)
-      format_.columns.push_back({std::string(trimmed(one)), false});
+      format_.columns.push_back({std::string(trimmed(one))});
     format_.separator = records.separator();
     const std::string_view header = block.text().substr(0, records.at());
     before_.lines += uint64_t(std::count(header.begin(), header.end(), '\n'));
@@ -89,17 +98,73 @@ void csv_stream::read_first_row() {
          ": has no rows after its header; the data set is empty");
 }
 
+/// Nobody could say which of two is meant.
+void csv_stream::refuse_alike() const {
+  std::map<std::string_view, size_t> places;
+  for (size_t i = 0; i < format_.columns.size(); ++i) {
+    const std::string& name = format_.columns[i].name;
+    const auto [first, fresh] = places.emplace(name, i);
+    if (!fresh)
+      refuse(printable(format_.path) + ": columns " +
+             std::to_string(first->second + 1) + " and " +
+             std::to_string(i + 1) +
+             (name.empty() ? " have no name"
+                           : " are both named '" + printable(name) + "'") +
+             "; give each a name of its own in the header");
+  }
+}
+
+void csv_stream::state_types() {
+  std::vector<std::string> names;
+  for (const csv_format::column& one : format_.columns)
+    names.push_back(one.name);
+  check_stated(how_.stated, names, format_.path, how_.pointer);
+  for (csv_format::column& one : format_.columns)
+    if (const auto found = how_.stated.find(one.name);
+        found != how_.stated.end() && how_.typing != cell_typing::none)
+      one.type = {found->second, false, true};
+}
+
+/// By all cells of the first block that has rows.
+void csv_stream::find_exact() {
+  std::vector<common_type> common(format_.columns.size());
+  const auto silent = [&] {
+    for (size_t i = 0; i < common.size(); ++i)
+      if (!format_.columns[i].type.stated && common[i].silent())
+        return true;
+    return false;
+  };
+  size_t rows = 0;
+  size_t bytes = 0;
+  std::vector<std::string_view> row;
+  for (size_t i = 0; (rows == 0 || (silent() && bytes < bytes_of_silence)) &&
+                     (i < blocks_.size() || more());
+       ++i) {
+    check_stop(how_.stop);
+    bytes += blocks_[i].size;
+    csv_records ahead(blocks_[i].text(), format_.separator);
+    for (; ahead.next(row); ++rows)
+      for (size_t column = 0; column < common.size() && column < row.size();
+           ++column)
+        if (!format_.columns[column].type.stated)
+          common[column].see(format_.value_of(row[column]));
+  }
+  for (size_t i = 0; i < common.size(); ++i)
+    if (!format_.columns[i].type.stated)
+      format_.columns[i].type = {common[i].type(), true, false};
+}
+
 /// By the first cell of each that says something.
 void csv_stream::find_numeric() {
-  if (how_.all_text)
-    return;
   std::vector<size_t> silent; // columns, so far
   for (size_t i = 0; i < format_.columns.size(); ++i)
-    silent.push_back(i);
+    if (!format_.columns[i].type.stated)
+      silent.push_back(i);
   const auto tells = [this](size_t column, std::string_view cell) {
     double ignored = 0;
     const parsed found = parse_number(format_.value_of(cell), ignored);
-    format_.columns[column].numeric = found != parsed::text;
+    format_.columns[column].type.is =
+        found == parsed::text ? column_type::text : column_type::float64;
     return found != parsed::empty;
   };
   std::erase_if(silent, [&](size_t i) { return tells(i, first_row_[i]); });
@@ -127,8 +192,11 @@ std::shared_ptr<arrow::Schema> csv_stream::schema() {
   return arrow::schema(std::move(fields));
 }
 
-bool csv_stream::read_as(int column, column_content what) {
-  format_.columns.at(size_t(column)).numeric = what == column_content::numbers;
+bool csv_stream::read_as(int column, column_type what) {
+  cell_type& type = format_.columns.at(size_t(column)).type;
+  if (type.stated)
+    return type.is == what;
+  type.is = what;
   return true;
 }
 
@@ -136,9 +204,11 @@ void csv_stream::leave_out(const std::vector<int>& columns, bool all) {
   if (how_.texts == nullptr)
     return;
   for (int i : columns)
-    how_.texts->try_emplace(format_.columns[size_t(i)].name,
-                            text_cell{first_row_[size_t(i)], format_.path,
-                                      row_text(before_.rows + 1, first_line_)});
+    if (!format_.columns[size_t(i)].type.stated)
+      how_.texts->try_emplace(
+          format_.columns[size_t(i)].name,
+          text_cell{first_row_[size_t(i)], format_.path,
+                    row_text(before_.rows + 1, first_line_)});
   for (size_t i = 0; i < format_.columns.size(); ++i)
     if (const auto found = how_.texts->find(format_.columns[i].name);
         found != how_.texts->end())
@@ -233,7 +303,7 @@ std::string csv_stream::place_of(int64_t row) const {
 std::optional<std::string_view> csv_stream::text_of(int chosen,
                                                     int64_t row) const {
   const int column = format_.chosen[size_t(chosen)];
-  if (format_.columns[size_t(column)].numeric)
+  if (format_.columns[size_t(column)].type.is != column_type::text)
     return format_.value_of(look().cells[size_t(chosen)][size_t(row)]);
   const auto& words =
       static_cast<const arrow::StringArray&>(*rows_.batch->column(chosen));

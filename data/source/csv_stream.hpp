@@ -1,7 +1,8 @@
 /// The rows of a CSV file as record batches: a header, then rows of as many
-/// cells. A column is of numbers (float64) if the first of its cells that is
-/// not missing is a number, or if it is read as numbers; else of text. A cell
-/// that is empty, or one of the texts that mean so, is missing: null.
+/// cells. A cell that is empty, or one of the texts that mean so, is missing:
+/// null. The type of a column is what the job states, or what it is read as;
+/// else it comes from its cells, as cell_typing says. A later cell that is not
+/// of the type is an error.
 ///
 /// Blocks of the file are parsed ahead by a few threads; batches come in the
 /// order of the file and are the same whatever their number. Memory: some
@@ -9,6 +10,7 @@
 #pragma once
 
 #include "data/base/ordered_work.hpp"
+#include "data/source/cell_type.hpp"
 #include "data/source/csv_rows.hpp"
 #include "data/source/csv_text.hpp"
 #include "data/source/record_stream.hpp"
@@ -22,6 +24,13 @@
 
 namespace ballast::data {
 
+/// Where the types of columns come from that the job does not state.
+enum class cell_typing : uint8_t {
+  numbers, // float64 if the first cell that is not missing is a number
+  exact, // int64, float64 or text, whatever keeps all cells of the first block
+  none,  // all are text, stated or not
+};
+
 class csv_stream final : public record_stream {
 public:
   struct terms {
@@ -31,7 +40,8 @@ public:
     /// Of all files of the source, must outlive this; null: no column is left
     /// out by its content.
     text_cells* texts = nullptr;
-    bool all_text = false; // no cell is read as a number
+    cell_typing typing = cell_typing::numbers;
+    stated_types stated = {};
     size_t threads = work_threads();
     size_t block_bytes = csv_block_bytes;
   };
@@ -42,7 +52,7 @@ public:
   void choose(std::vector<int> columns) override;
   std::shared_ptr<arrow::RecordBatch> next() override;
   std::string place_of(int64_t row) const override;
-  bool read_as(int column, column_content what) override;
+  bool read_as(int column, column_type what) override;
   void leave_out(const std::vector<int>& columns, bool all) override;
   std::optional<std::string_view> text_of(int chosen,
                                           int64_t row) const override;
@@ -58,7 +68,10 @@ private:
   bool more();
   void read_header();
   void read_first_row();
+  void refuse_alike() const;
+  void state_types();
   void find_numeric();
+  void find_exact();
   void check_all_texts();
   bool take_block(csv_rows& out);
   const looked_at& look() const;

@@ -28,7 +28,8 @@ size_t whole_records(std::string_view text, char separator, bool end) {
     if (quote == none)
       return out;
     // A quote within a cell is a letter like any other.
-    if (quote > 0 && !is_break(text[quote - 1])) {
+    const bool first = quote == 3 && text.starts_with("\xEF\xBB\xBF");
+    if (quote > 0 && !first && !is_break(text[quote - 1])) {
       at = quote + 1;
       continue;
     }

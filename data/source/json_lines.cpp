@@ -1,9 +1,12 @@
 #include "data/source/json_lines.hpp"
 
+#include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
 
+#include <algorithm>
 #include <array>
 #include <functional>
+#include <nlohmann/json.hpp>
 
 namespace ballast::data {
 
@@ -75,7 +78,16 @@ json_line_fault check_json_line(std::string_view line) {
   return {};
 }
 
-void json_column_count::add(std::string_view line) {
+uint64_t json_path_into(uint64_t path, char bracket) {
+  return path * 31 + uint64_t(bracket);
+}
+
+uint64_t json_path_to(uint64_t path, std::string_view quoted_name) {
+  return path * 31 + std::hash<std::string_view>{}(quoted_name);
+}
+
+void each_json_key(std::string_view line,
+                   const std::function<void(const json_key&)>& see) {
   // The path to the object or list at each depth, and its last key.
   std::array<uint64_t, json_depth_max + 2> path{};
   std::array<uint64_t, json_depth_max + 2> key{};
@@ -88,22 +100,78 @@ void json_column_count::add(std::string_view line) {
       const size_t end = after_json_string(line, at);
       const size_t next = line.find_first_not_of(json_blanks, end);
       if (next != std::string_view::npos && line[next] == ':') {
-        key[depth] = path[depth] * 31 +
-                     std::hash<std::string_view>{}(line.substr(at, end - at));
-        seen_.insert(key[depth]);
+        const std::string_view name = line.substr(at, end - at);
+        key[depth] = json_path_to(path[depth], name);
+        see({key[depth], depth, name,
+             std::min(line.find_first_not_of(json_blanks, next + 1),
+                      line.size())});
       }
       at = end;
       continue;
     }
     if (line[at] == '{' || line[at] == '[') {
       ++depth;
-      path[depth] = key[depth - 1] * 31 + uint64_t(line[at]);
+      path[depth] = json_path_into(key[depth - 1], line[at]);
       key[depth] = path[depth];
     } else {
       --depth;
     }
     ++at;
   }
+}
+
+std::string json_unquoted(std::string_view quoted) {
+  if (quoted.size() >= 2 && quoted.find('\\') == std::string_view::npos)
+    return std::string(quoted.substr(1, quoted.size() - 2));
+  const auto read = nlohmann::json::parse(quoted, nullptr, false);
+  return read.is_string() ? read.get<std::string>() : std::string(quoted);
+}
+
+namespace {
+
+/// The end of the value that begins at `at`.
+size_t after_json_value(std::string_view line, size_t at) {
+  size_t depth = 0;
+  while (at < line.size()) {
+    const char one = line[at];
+    if (depth == 0 && (one == ',' || one == '}' || one == ']' ||
+                       json_blanks.find(one) != std::string_view::npos))
+      return at;
+    if (one == '"') {
+      at = std::min(after_json_string(line, at), line.size());
+      continue;
+    }
+    if (one == '{' || one == '[')
+      ++depth;
+    else if (one == '}' || one == ']')
+      --depth;
+    ++at;
+  }
+  return at;
+}
+
+} // namespace
+
+std::string with_texts(std::string_view line, const json_names& names) {
+  std::string out;
+  size_t done = 0;
+  each_json_key(line, [&](const json_key& key) {
+    if (key.depth != 1 || key.value < done || key.value >= line.size() ||
+        !names.contains(json_unquoted(key.name)))
+      return;
+    const size_t end = after_json_value(line, key.value);
+    const std::string_view value = line.substr(key.value, end - key.value);
+    if (value.empty() || value == "null" || value[0] == '"')
+      return;
+    out += line.substr(done, key.value - done);
+    out += json_text(nlohmann::json(std::string(value)));
+    done = end;
+  });
+  return out + std::string(line.substr(done));
+}
+
+void json_column_count::add(std::string_view line) {
+  each_json_key(line, [this](const json_key& key) { seen_.insert(key.path); });
 }
 
 } // namespace ballast::data

@@ -6,6 +6,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_set>
@@ -25,6 +27,26 @@ json_line_fault check_json_line(std::string_view line);
 
 /// Only blanks; such lines are no rows.
 bool is_blank_line(std::string_view line);
+
+/// A key of a line that check_json_line() accepts.
+struct json_key {
+  uint64_t path = 0;     // a hash: this key within those around it
+  size_t depth = 0;      // 1: of the line's object itself
+  std::string_view name; // with its quotes, as it is written
+  size_t value = 0;      // where its value begins
+};
+void each_json_key(std::string_view line,
+                   const std::function<void(const json_key&)>& see);
+/// The steps of a path: into an object or a list, and to a key there.
+uint64_t json_path_into(uint64_t path, char bracket);
+uint64_t json_path_to(uint64_t path, std::string_view quoted_name);
+/// The text of a key or value in quotes; what is no JSON as it is.
+std::string json_unquoted(std::string_view quoted);
+
+using json_names = std::set<std::string, std::less<>>;
+/// The line with the values of these keys, unless they are null, as texts of
+/// what stands there; from where it is no JSON, as it is.
+std::string with_texts(std::string_view line, const json_names& names);
 
 /// Counts the columns of lines that check_json_line() accepts, those of nested
 /// objects as well: a block of few bytes can claim many columns for many rows.

@@ -1,14 +1,14 @@
 #include "data/source/jsonl_stream.hpp"
 
 #include "data/source/batch_pieces.hpp"
-#include "data/source/json_lines.hpp"
+#include "data/source/json_block.hpp"
+#include "data/source/json_keys.hpp"
 #include "data/source/source_error.hpp"
 #include "data/source/text_lines.hpp"
+#include "runtime/base/nearest_word.hpp"
 #include "runtime/base/printable.hpp"
 
-#include <arrow/buffer.h>
-#include <arrow/json/options.h>
-#include <arrow/json/reader.h>
+#include <arrow/array.h>
 #include <arrow/record_batch.h>
 #include <arrow/type.h>
 
@@ -18,56 +18,30 @@ namespace ballast::data {
 
 namespace {
 
-using arrow::json::UnexpectedFieldBehavior;
+using batch_pointer = std::shared_ptr<arrow::RecordBatch>;
 
 constexpr size_t json_block_bytes = 1 << 20;
 // Values of a batch, missing ones counted: each takes up to 8 bytes and more.
 constexpr size_t json_values_max = size_t(piece_bytes_max) / 8;
-
-size_t columns_of(const arrow::DataType& type) {
-  size_t out = 1;
-  for (const std::shared_ptr<arrow::Field>& field : type.fields())
-    out += columns_of(*field->type());
-  return out;
-}
-
-arrow::Result<std::shared_ptr<arrow::RecordBatch>>
-parse_json(std::string_view text, std::shared_ptr<arrow::Schema> schema,
-           UnexpectedFieldBehavior others) {
-  auto options = arrow::json::ParseOptions::Defaults();
-  options.explicit_schema = std::move(schema);
-  options.unexpected_field_behavior = others;
-  return arrow::json::ParseOne(
-      options,
-      std::make_shared<arrow::Buffer>(
-          reinterpret_cast<const uint8_t*>(text.data()), int64_t(text.size())));
-}
-
-/// Some whole lines with their rows.
-struct json_block {
-  struct row {
-    uint64_t line = 0;
-    size_t begin = 0;
-    size_t end = 0; // behind the line end
-  };
-  std::string text;
-  std::vector<row> rows;
-
-  std::string_view of(const row& one) const {
-    return std::string_view(text).substr(one.begin, one.end - one.begin);
-  }
-};
+// For other keys that the first rows lack, behind the first one.
+constexpr size_t keys_looked_for_bytes = size_t{64} << 20;
+constexpr size_t later_keys_max = 64;
 
 class jsonl_stream : public record_stream {
 public:
-  jsonl_stream(stream_input input, std::shared_ptr<arrow::Schema> given)
+  jsonl_stream(stream_input input, std::shared_ptr<arrow::Schema> given,
+               jsonl_terms how)
       : file_(std::move(input)), lines_(file_, json_line_max),
-        given_(given != nullptr) {
+        given_(given != nullptr), how_(std::move(how)) {
+    for (const auto& [name, type] : how_.stated)
+      stated_.insert(name);
     if (given_)
       use_given(plain_schema(given));
     else
       infer();
     read_ = schema_;
+    may_come_ = how_.every_key ? later_keys::none : later_keys::any;
+    find_keys();
   }
 
   std::shared_ptr<arrow::Schema> schema() override { return schema_; }
@@ -79,6 +53,11 @@ public:
     for (int column : columns_.to_read())
       fields.push_back(schema_->field(column));
     read_ = arrow::schema(std::move(fields));
+    find_keys();
+  }
+
+  void leave_out(const std::vector<int>& /*columns*/, bool /*all*/) override {
+    may_come_ = later_keys::numbers;
   }
 
   std::shared_ptr<arrow::RecordBatch> next() override {
@@ -89,16 +68,13 @@ public:
       block_ = std::exchange(first_block_, {});
     if (block_.rows.empty())
       return nullptr;
-    const arrow::Result<std::shared_ptr<arrow::RecordBatch>> batch =
-        parse_json(block_.text, read_, others());
-    if (!batch.ok())
-      refuse_row(batch.status(), read_, others());
-    if ((*batch)->num_rows() != int64_t(block_.rows.size()))
+    const batch_pointer batch = parse_block();
+    if (batch->num_rows() != int64_t(block_.rows.size()))
       throw ballast_error(
           errc::internal,
           file_.name() + ": " + std::to_string(block_.rows.size()) +
-              " rows gave " + std::to_string((*batch)->num_rows()));
-    return columns_.pick(*batch);
+              " rows gave " + std::to_string(batch->num_rows()));
+    return columns_.pick(batch);
   }
 
   std::string place_of(int64_t row) const override {
@@ -107,17 +83,76 @@ public:
   }
 
 private:
-  UnexpectedFieldBehavior others() const {
-    return given_ || chosen_ ? UnexpectedFieldBehavior::Ignore
-                             : UnexpectedFieldBehavior::Error;
+  other_keys others() const {
+    return given_ || chosen_ ? other_keys::are_skipped
+                             : other_keys::are_refused;
+  }
+
+  void find_keys() {
+    json_names within;
+    for (const auto& field : read_->fields())
+      if (!stated_.contains(field->name()))
+        within.insert(field->name());
+    keys_ = known_json_keys(*schema_, within);
+    if (how_.every_key)
+      exact_floats_ = floats_of(*read_);
+  }
+
+  /// That the job does not state.
+  json_names floats_of(const arrow::Schema& schema) const {
+    json_names out;
+    for (const auto& field : schema.fields())
+      if (field->type()->id() == arrow::Type::DOUBLE &&
+          !stated_.contains(field->name()))
+        out.insert(field->name());
+    return out;
+  }
+
+  /// The rows of block_.
+  batch_pointer parse_block() const {
+    const auto schema = texts_in(*read_, stated_);
+    const arrow::Result<batch_pointer> batch =
+        parse_json(block_.text, schema, others());
+    if (batch.ok())
+      return with_stated(*batch);
+    const json_names floats = floats_of(*read_); // in which "NaN" may be
+    if (!floats.empty())
+      if (const auto again = parse_json(block_.as_texts(floats).text,
+                                        texts_in(*schema, floats), others());
+          again.ok())
+        if (const batch_pointer out = with_floats(*again, floats))
+          return with_stated(out);
+    refuse_row(batch.status(), schema, others());
+  }
+
+  /// Cells become what the job says.
+  batch_pointer with_stated(const batch_pointer& rows) const {
+    arrow::ArrayVector out = rows->columns();
+    for (int i = 0; i < rows->num_columns(); ++i) {
+      const std::string& name = read_->field(i)->name();
+      const auto stated = how_.stated.find(name);
+      if (stated == how_.stated.end() || stated->second == column_type::text)
+        continue;
+      const cell_type type{stated->second, false, true};
+      const auto cells = text_cells_of(*out[size_t(i)]);
+      size_t bad = 0;
+      out[size_t(i)] = array_of_cells(type, cells, bad);
+      if (out[size_t(i)] == nullptr)
+        throw source_error(
+            place_of(int64_t(bad)) + ", column '" + printable(name) +
+                "': " + misfit_text(type, cells[bad], name, file_.pointer()),
+            file_.pointer(), "it is '" + printable(cells[bad], 40) + "'");
+    }
+    return arrow::RecordBatch::Make(read_, rows->num_rows(), std::move(out));
   }
 
   void use_given(std::shared_ptr<arrow::Schema> given) {
     schema_ = std::move(given);
     columns_ = chosen_columns(schema_->num_fields());
-    for (const std::shared_ptr<arrow::Field>& field : schema_->fields())
-      if (const auto empty = parse_json("{}", arrow::schema({field}),
-                                        UnexpectedFieldBehavior::Ignore);
+    const auto schema = texts_in(*schema_, stated_);
+    for (const std::shared_ptr<arrow::Field>& field : schema->fields())
+      if (const auto empty =
+              parse_json("{}", arrow::schema({field}), other_keys::are_skipped);
           empty.status().IsNotImplemented())
         file_.refuse("column '" + printable(field->name()) + "': the type " +
                      field->type()->ToString() + " cannot be read from JSON");
@@ -128,14 +163,75 @@ private:
     if (block_.rows.empty())
       file_.refuse("has no rows, so its columns are unknown; expected one JSON "
                    "object in each line");
-    const arrow::Result<std::shared_ptr<arrow::RecordBatch>> batch =
-        parse_json(block_.text, nullptr, UnexpectedFieldBehavior::InferType);
-    if (!batch.ok())
-      refuse_row(batch.status(), nullptr, UnexpectedFieldBehavior::InferType);
-    schema_ = (*batch)->schema()->RemoveMetadata();
+    schema_ = infer_block();
+    if (how_.every_key)
+      keep_digits();
     columns_ = chosen_columns(schema_->num_fields());
     told_by_ = block_.rows.size();
     first_block_ = std::exchange(block_, {});
+  }
+
+  /// Numbers that float64 would round are text, as they stand there.
+  void keep_digits() {
+    json_names floats = floats_of(*schema_);
+    json_names rounded;
+    for (const json_block::row& row : block_.rows)
+      while (const auto found = rounded_in(block_.of(row), floats)) {
+        floats.erase(found->first);
+        rounded.insert(found->first);
+      }
+    if (rounded.empty())
+      return;
+    for (const std::string& name : rounded)
+      how_.stated.emplace(name, column_type::text);
+    stated_.merge(json_names(rounded));
+    schema_ = texts_in(*schema_, rounded);
+    block_ = block_.as_texts(rounded);
+  }
+
+  /// What the first rows tell, and the job.
+  std::shared_ptr<arrow::Schema> infer_block() const {
+    constexpr auto infers = other_keys::are_columns;
+    auto batch = parse_json(block_.text, nullptr, infers);
+    json_names floats;
+    if (!batch.ok()) {
+      nan_columns with_nan;
+      for (const json_block::row& row : block_.rows)
+        with_nan.see(block_.of(row));
+      floats = with_nan.names();
+      const arrow::Status said = batch.status();
+      if (!floats.empty())
+        batch = parse_json(block_.as_texts(floats).text, nullptr, infers);
+      if (!batch.ok())
+        refuse_row(said, nullptr, infers);
+    }
+    arrow::FieldVector fields;
+    std::vector<std::string> names;
+    const auto found = without_times(*(*batch)->schema());
+    for (const auto& field : found->fields()) {
+      names.push_back(field->name());
+      const auto stated = how_.stated.find(field->name());
+      fields.push_back(
+          arrow::field(field->name(),
+                       stated != how_.stated.end() ? arrow_type(stated->second)
+                       : floats.contains(field->name()) ? arrow::float64()
+                                                        : field->type()));
+    }
+    if (at_end_)
+      refuse_misnamed(names);
+    for (const auto& [name, type] : how_.stated)
+      if (std::find(names.begin(), names.end(), name) == names.end())
+        fields.push_back(arrow::field(name, arrow_type(type)));
+    return arrow::schema(std::move(fields));
+  }
+
+  /// Of a file that is known as a whole; another file of the source may have
+  /// a key that this one lacks.
+  void refuse_misnamed(const std::vector<std::string>& names) const {
+    for (const auto& [name, type] : how_.stated)
+      if (std::find(names.begin(), names.end(), name) == names.end() &&
+          !nearest_word(name, names).empty())
+        check_stated({{name, type}}, names, file_.name(), file_.pointer());
   }
 
   /// The next rows into block_: some 1 MiB of text, and no more rows than their
@@ -146,19 +242,28 @@ private:
     size_t rows_most = json_values_max;
     if (!first && schema_->num_fields() > 0)
       rows_most = std::max<size_t>(
-          1, json_values_max / columns_of(*arrow::struct_(read_->fields())));
+          1, json_values_max / count_columns(*arrow::struct_(read_->fields())));
     std::string_view line;
     while (block_.text.size() < json_block_bytes &&
-           block_.rows.size() < rows_most && lines_.next(line)) {
+           block_.rows.size() < rows_most && !at_end_) {
+      if (!lines_.next(line)) {
+        at_end_ = true;
+        break;
+      }
       if (is_blank_line(line))
         continue;
       const json_line_fault fault = check_json_line(line);
       if (!fault.text.empty())
         refuse_line(fault);
-      const size_t begin = block_.text.size();
-      block_.text.append(line);
-      block_.text += '\n';
-      block_.rows.push_back({lines_.number(), begin, block_.text.size()});
+      if (!first && may_come_ != later_keys::any)
+        if (const auto keys = keys_.unknown_in(line, may_come_); !keys.empty())
+          refuse_key(keys[0], std::string(line));
+      if (const auto found = rounded_in(line, exact_floats_))
+        refuse_rounded(found->first, found->second);
+      if (stated_.empty())
+        block_.add(line, lines_.number());
+      else
+        block_.add(with_texts(line, stated_), lines_.number());
       if (!first)
         continue;
       seen.add(line);
@@ -171,11 +276,53 @@ private:
     }
   }
 
+  /// Of the line that was read last.
+  std::string place_read() const {
+    return "row " +
+           std::to_string(first_row_ + int64_t(block_.rows.size()) + 1) +
+           " (line " + std::to_string(lines_.number()) + ")";
+  }
+
+  [[noreturn]] void refuse_rounded(const std::string& name,
+                                   const std::string& number) const {
+    file_.refuse(place_read() + ", column '" + printable(name) + "': " +
+                     misfit_text({column_type::float64, true}, number, name,
+                                 file_.pointer()),
+                 "it is " + printable(number, 40));
+  }
+
+  /// And other keys that come later, so that one change of the job does.
+  [[noreturn]] void refuse_key(const std::string& key, std::string line) {
+    const std::string place = place_read();
+    stated_types types;
+    size_t bytes = 0;
+    do {
+      for (const std::string& one : keys_.unknown_in(line, may_come_)) {
+        const auto type = keys_.has(one)
+                              ? column_type::text
+                              : type_in(line, one).value_or(column_type::text);
+        const auto [known, fresh] = types.emplace(one, type);
+        known->second = fresh ? type : type_for(known->second, type);
+      }
+      bytes += line.size();
+      std::string_view next;
+      if (!lines_.next(next))
+        break;
+      line = next;
+    } while (bytes < keys_looked_for_bytes && types.size() < later_keys_max &&
+             (is_blank_line(line) || check_json_line(line).text.empty()));
+    file_.refuse(place + ": " +
+                 (keys_.has(key) ? "a key within '" : "the key '") +
+                 printable(key) + "' is new here, " +
+                 (given_ ? "the first file does"
+                         : "the first " + std::to_string(told_by_) +
+                               " rows, which tell the columns, do") +
+                 " not have it; " + put_columns(types, file_.pointer()));
+  }
+
   /// The line that was read last is no row.
   [[noreturn]] void refuse_line(const json_line_fault& fault) const {
-    const std::string place =
-        "row " + std::to_string(first_row_ + int64_t(block_.rows.size()) + 1) +
-        " (line " + std::to_string(lines_.number()) + ")";
+    const std::string place = place_read();
     if (fault.unfinished && lines_.open_ended())
       file_.refuse("is truncated: it breaks off in " + place +
                    "; fetch the file again");
@@ -185,7 +332,7 @@ private:
   /// Arrow names neither row nor, mostly, column: looks for both.
   [[noreturn]] void refuse_row(const arrow::Status& status,
                                const std::shared_ptr<arrow::Schema>& schema,
-                               UnexpectedFieldBehavior others_then) const {
+                               other_keys others_then) const {
     // The shortest beginning of the block that fails ends with the bad row.
     const auto parses = [&](const json_block::row& last) {
       return parse_json(std::string_view(block_.text).substr(0, last.end),
@@ -211,32 +358,36 @@ private:
                       const std::shared_ptr<arrow::Schema>& schema,
                       const std::string& words) const {
     if (schema == nullptr ||
-        parse_json(line, nullptr, UnexpectedFieldBehavior::InferType)
-            .status()
-            .IsInvalid())
+        parse_json(line, nullptr, other_keys::are_columns).status().IsInvalid())
       return explain_words(words);
     for (const std::shared_ptr<arrow::Field>& field : schema->fields())
-      if (!parse_json(line, arrow::schema({field}),
-                      UnexpectedFieldBehavior::Ignore)
+      if (!parse_json(line, arrow::schema({field}), other_keys::are_skipped)
                .ok())
         return ", column '" + printable(field->name()) + "': expected " +
                field->type()->ToString() +
                (field->nullable() ? "" : ", which may not be missing") +
-               remedy();
+               remedy(*field, line);
     return explain_new_key(line, *schema);
   }
 
-  std::string remedy() const {
-    return given_ ? "; correct the row"
-                  : ", as in the first " + std::to_string(told_by_) +
-                        " rows; correct the row, or state the type of the "
-                        "column";
+  std::string remedy(const arrow::Field& field, std::string_view line) const {
+    const auto found = type_in(line, field.name());
+    const auto was = column_type_of(*field.type());
+    return (given_
+                ? ""
+                : ", as in the first " + std::to_string(told_by_) + " rows") +
+           std::string("; correct the row") +
+           (!found || found == was
+                ? ""
+                : ", or " +
+                      put_columns({{field.name(),
+                                    was ? type_for(*was, *found) : *found}},
+                                  file_.pointer()));
   }
 
   std::string explain_new_key(std::string_view line,
                               const arrow::Schema& schema) const {
-    const auto alone =
-        parse_json(line, nullptr, UnexpectedFieldBehavior::InferType);
+    const auto alone = parse_json(line, nullptr, other_keys::are_columns);
     const std::string rest =
         "is new here, the first " + std::to_string(told_by_) +
         " rows do not have it; choose the columns to read, or state their "
@@ -250,28 +401,28 @@ private:
   }
 
   /// Between rows of the first block, or within one that is no JSON.
-  static std::string explain_words(const std::string& words) {
-    const std::string_view known = "Column(/";
-    const size_t column = words.find(known);
-    const size_t end = words.find(')', column);
-    if (column != std::string::npos && end != std::string::npos) {
-      const size_t begin = column + known.size();
-      std::string what = words.substr(end + 1);
-      what = what.substr(0, what.find(" in row"));
-      return ", column '" + words.substr(begin, end - begin) + "':" + what;
-    }
-    const std::string_view prefix = "JSON parse error: ";
-    std::string what =
-        words.starts_with(prefix) ? words.substr(prefix.size()) : words;
-    what = what.substr(0, what.find(" in row"));
-    while (what.ends_with('.'))
-      what.pop_back();
-    return ": is no valid JSON: " + what;
+  std::string explain_words(const std::string& words) const {
+    const json_complaint said = complaint_of(words);
+    if (said.column.empty())
+      return ": is no valid JSON: " + said.what;
+    std::string out = ", column '" + said.column + "':" + said.what;
+    if (said.what.find("changed") != std::string::npos)
+      out += "; correct the row, or " +
+             put_columns({{said.column.substr(0, said.column.find('/')),
+                           column_type::text}},
+                         file_.pointer());
+    return out;
   }
 
   stream_file file_;
   text_lines lines_;
   const bool given_;
+  jsonl_terms how_;
+  json_names stated_;
+  json_names exact_floats_; // whose digits are to be kept
+  known_json_keys keys_;
+  later_keys may_come_ = later_keys::any;
+  bool at_end_ = false;
   bool chosen_ = false;
   std::shared_ptr<arrow::Schema> schema_;
   std::shared_ptr<arrow::Schema> read_; // of the columns that are read
@@ -285,8 +436,10 @@ private:
 } // namespace
 
 std::unique_ptr<record_stream>
-open_jsonl_stream(stream_input input, std::shared_ptr<arrow::Schema> given) {
-  return std::make_unique<jsonl_stream>(std::move(input), std::move(given));
+open_jsonl_stream(stream_input input, std::shared_ptr<arrow::Schema> given,
+                  jsonl_terms how) {
+  return std::make_unique<jsonl_stream>(std::move(input), std::move(given),
+                                        std::move(how));
 }
 
 } // namespace ballast::data

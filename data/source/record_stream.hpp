@@ -8,6 +8,8 @@
 /// file, and the row and column where there are any.
 #pragma once
 
+#include "runtime/job/job_words.hpp"
+
 #include <arrow/type_fwd.h>
 
 #include <cstdint>
@@ -18,8 +20,6 @@
 #include <vector>
 
 namespace ballast::data {
-
-enum class column_content : uint8_t { numbers, text };
 
 class record_stream {
 public:
@@ -37,11 +37,9 @@ public:
   virtual std::string place_of(int64_t row) const = 0;
 
   /// Of a file whose columns have no types, such as CSV: the column is read as
-  /// numbers, or as text, from now on; a cell that is no number then is an
-  /// error of next(). Before choose(). False: the schema's type is what it is.
-  virtual bool read_as(int /*column*/, column_content /*what*/) {
-    return false;
-  }
+  /// this from now on; a cell that is not then is an error of next(). Before
+  /// choose(). False: the type is what it is, by the file or by the job.
+  virtual bool read_as(int /*column*/, column_type /*what*/) { return false; }
   /// Of such a file: columns of text that are left out for that. A number in
   /// one of them is an error from now on, because nobody wants such a column
   /// left out. Before choose(). `all`: nothing else is there, so that all rows

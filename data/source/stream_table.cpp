@@ -89,7 +89,7 @@ private:
       check_cells(choice_.kept[i], request_.kept[i].pointer);
     label_is_text_ = choice_.label && is_text_label(*choice_.label, rows);
     if (label_is_text_)
-      from_.read_as(int(*choice_.label), column_content::text);
+      from_.read_as(int(*choice_.label), column_type::text);
     else if (choice_.label)
       check_numeric(*choice_.label);
     for (size_t feature : choice_.features)
@@ -164,15 +164,20 @@ private:
 
   void check_numeric(size_t column) {
     if (columns_[column].numeric ||
-        from_.read_as(int(column), column_content::numbers))
+        from_.read_as(int(column), column_type::float64))
       return;
-    throw ballast_error(errc::invalid_data,
-                        printable(path_) + ": column '" +
-                            printable(columns_[column].name) +
-                            "' has the type " +
-                            schema_->field(int(column))->type()->ToString() +
-                            "; expected numbers",
-                        request_.pointer);
+    const std::string& name = columns_[column].name;
+    const auto stated = spec_.columns.find(name);
+    throw ballast_error(
+        errc::invalid_data,
+        printable(path_) + ": column '" + printable(name) + "' has the type " +
+            (stated == spec_.columns.end()
+                 ? schema_->field(int(column))->type()->ToString() +
+                       "; expected numbers"
+                 : stated->second + ", as " + request_.pointer +
+                       "/columns says; expected numbers: correct the type "
+                       "there, or leave the column out of what is trained on"),
+        request_.pointer);
   }
 
   void check_cells(size_t column, const std::string& pointer) const {
@@ -286,7 +291,7 @@ static std::unique_ptr<graph_stream> open_graph(const source_spec& spec,
 std::unique_ptr<record_stream> open_table(const source_spec& spec,
                                           const source_request& request,
                                           const stored_file& file,
-                                          text_cells* texts, bool all_text) {
+                                          const table_terms& how) {
   const std::string pointer = request.pointer + "/uri";
   const auto opened = [&]() -> stream_input {
     return {open_file(file, pointer), file.name, request.pointer, request.stop};
@@ -296,11 +301,13 @@ std::unique_ptr<record_stream> open_table(const source_spec& spec,
     return std::make_unique<csv_stream>(
         file.name, text_of_file(file, pointer, request.stop),
         csv_stream::terms{request.pointer, request.stop, spec.null_values,
-                          texts, all_text});
+                          how.texts, how.typing, types_stated(spec)});
   case source_format::parquet:
     return open_parquet(opened());
   case source_format::jsonl:
-    return open_jsonl_stream(opened());
+    return open_jsonl_stream(
+        opened(), how.like,
+        {types_stated(spec), how.typing == cell_typing::exact});
   case source_format::arrow:
     return open_ipc_stream(opened());
   case source_format::orc:
@@ -343,7 +350,7 @@ source_table read_table(const source_spec& spec,
   for (const stored_file& file : stored_files(spec, request)) {
     out.files.push_back({file.name, rows_read});
     const std::unique_ptr<record_stream> from =
-        open_table(spec, request, file, &texts);
+        open_table(spec, request, file, {.texts = &texts});
     rows_read = stream_reader(file.name, *from, spec, request, out,
                               where ? &*where : nullptr, rows_read)
                     .read(rows);

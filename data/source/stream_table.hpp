@@ -14,11 +14,20 @@
 
 namespace ballast::data {
 
-/// A file of a source with named columns. CSV: `texts` as csv_stream::terms has
-/// them; `all_text`: no cell is read as a number.
-std::unique_ptr<record_stream>
-open_table(const source_spec& spec, const source_request& request,
-           const stored_file& file, text_cells* texts, bool all_text = false);
+/// How a file is opened whose columns have no types.
+struct table_terms {
+  text_cells* texts = nullptr; // CSV: as csv_stream::terms has them
+  cell_typing typing = cell_typing::numbers;
+  /// JSON lines: the columns of the source's first file, which the later ones
+  /// have; null: this is the first.
+  std::shared_ptr<arrow::Schema> like = nullptr;
+};
+
+/// A file of a source with named columns.
+std::unique_ptr<record_stream> open_table(const source_spec& spec,
+                                          const source_request& request,
+                                          const stored_file& file,
+                                          const table_terms& how = {});
 
 /// What open_table() takes, in order; a database counts as one.
 std::vector<stored_file> stored_files(const source_spec& spec,

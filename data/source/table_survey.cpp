@@ -6,7 +6,6 @@
 #include "data/source/column_choice.hpp"
 #include "data/source/row_condition.hpp"
 #include "data/source/stream_table.hpp"
-#include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
 
 #include <arrow/api.h>
@@ -14,15 +13,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
-#include <set>
 #include <string_view>
 
 namespace ballast::data {
 
 namespace {
-
-using nlohmann::json;
 
 void note_number(column_survey& to, double number, const std::string& place) {
   if (to.numbers + to.texts == 0)
@@ -59,8 +54,10 @@ void note_missing(column_survey& to, const std::string& place) {
 /// The cells of one column of a batch.
 class column_reader {
 public:
-  column_reader(column_survey& to, const record_stream& from, int column)
-      : to_(to), from_(from), column_(column) {}
+  /// `stated`: by the job; null: as its cells are.
+  column_reader(column_survey& to, const record_stream& from, int column,
+                const column_type* stated)
+      : to_(to), from_(from), column_(column), stated_(stated) {}
 
   /// Only the rows that are taken; empty: all.
   void read(const arrow::Array& cells, const std::vector<bool>& taken,
@@ -95,7 +92,28 @@ private:
     note_text(to_, what, place(to_.texts == 0, row));
   }
 
+  void read_stated(std::string_view text, int64_t row) {
+    double found = 0;
+    const bool numeric = is_number(*stated_);
+    to_.numeric = numeric;
+    if (text.empty())
+      missing(row);
+    else if (const bool good = is_of_type(*stated_, text, found);
+             good && numeric)
+      number(found, row);
+    else if (good || numeric)
+      text_is(std::string(text), row);
+    else if (++to_.misfits == 1)
+      to_.first_misfit = {place(true, row), std::string(text)};
+  }
+  static bool is_number(column_type one) {
+    return one == column_type::int64 || one == column_type::float64 ||
+           one == column_type::boolean;
+  }
+
   void read_text(std::string_view text, int64_t row) {
+    if (stated_ != nullptr)
+      return read_stated(text, row);
     double found = 0;
     switch (parse_number(text, found)) {
     case parsed::number:
@@ -110,13 +128,14 @@ private:
   column_survey& to_;
   const record_stream& from_;
   const int column_;
+  const column_type* const stated_;
 };
 
 /// Where the columns of all files come together, by name.
 class survey_of {
 public:
   survey_of(const source_spec& spec, const source_request& request)
-      : spec_(spec), request_(request) {
+      : spec_(spec), request_(request), stated_(types_stated(spec)) {
     out_.pointer = request.pointer;
     files_ = stored_files(spec, request);
     for (const stored_file& file : files_)
@@ -145,29 +164,72 @@ public:
 
 private:
   void read(const stored_file& file) {
+    const table_survey before = out_;
+    const auto columns_before = by_name_;
+    try {
+      read_columns(file, false);
+    } catch (const ballast_error& error) {
+      if (error.what_failed().code != errc::invalid_data)
+        throw;
+      // It may be a cell that a run does not look at.
+      out_ = before;
+      by_name_ = columns_before;
+      read_columns(file, true);
+    }
+  }
+
+  void read_columns(const stored_file& file, bool only_used) {
     const std::unique_ptr<record_stream> from =
-        open_table(spec_, request_, file, nullptr, true);
+        open_table(spec_, request_, file, {.typing = cell_typing::none});
     const std::shared_ptr<arrow::Schema> schema = from->schema();
-    std::vector<int> flat;
-    for (int i = 0; i < schema->num_fields(); ++i)
-      if (!arrow::is_nested(schema->field(i)->type()->id()) &&
-          schema->field(i)->name() != origin_column)
-        flat.push_back(i);
-    from->choose(flat);
+    const std::vector<int> used =
+        only_used ? used_of(file, *schema) : std::vector<int>();
+    std::vector<int> read;
     std::vector<size_t> here; // of out_.columns
-    for (int i : flat)
-      here.push_back(column(schema->field(i)->name()));
+    for (int i = 0; i < schema->num_fields(); ++i) {
+      const arrow::Field& field = *schema->field(i);
+      if (arrow::is_nested(field.type()->id()) || field.name() == origin_column)
+        continue;
+      const size_t to = column(field.name());
+      if (only_used && std::find(used.begin(), used.end(), i) == used.end())
+        continue;
+      read.push_back(i);
+      here.push_back(to);
+    }
+    if (chosen_by_content(spec_, request_))
+      from->leave_out({}, false);
+    from->choose(read);
     const std::vector<bool> taken = rows_taken(file);
     size_t first = 0;
     while (const std::shared_ptr<arrow::RecordBatch> batch = from->next()) {
-      for (int i = 0; i < batch->num_columns(); ++i)
-        column_reader(out_.columns[here[size_t(i)]], *from, i)
+      for (int i = 0; i < batch->num_columns(); ++i) {
+        column_survey& to = out_.columns[here[size_t(i)]];
+        const auto stated = stated_.find(to.name);
+        column_reader(to, *from, i,
+                      stated == stated_.end() ? nullptr : &stated->second)
             .read(*batch->column(i), taken, first);
+      }
       first += size_t(batch->num_rows());
     }
     out_.rows += taken.empty()
                      ? first
                      : size_t(std::count(taken.begin(), taken.end(), true));
+  }
+
+  /// What a run reads of columns that have types.
+  std::vector<int> used_of(const stored_file& file,
+                           const arrow::Schema& schema) const {
+    std::vector<table_column> columns;
+    for (const auto& field : schema.fields())
+      if (field->name() != origin_column) // the last one
+        columns.push_back({field->name(), holds_numbers(*field->type())});
+    const column_choice choice =
+        choose_columns(printable(file.name), columns, spec_, request_, {});
+    std::vector<int> out(choice.features.begin(), choice.features.end());
+    out.insert(out.end(), choice.kept.begin(), choice.kept.end());
+    if (choice.label)
+      out.push_back(int(*choice.label));
+    return out;
   }
 
   /// By the condition of the job, in a pass of its own, because columns have
@@ -178,7 +240,7 @@ private:
       return out;
     const row_condition where(spec_.where, request_.pointer + "/where");
     const std::unique_ptr<record_stream> from =
-        open_table(spec_, request_, file, nullptr);
+        open_table(spec_, request_, file);
     const std::shared_ptr<arrow::Schema> schema = from->schema();
     const std::vector<int> columns = where.columns(schema);
     const bound_expression condition = where.bind(*schema, columns);
@@ -224,6 +286,12 @@ private:
       one.problems.push_back(
           cells(one.numbers, "with numbers", one.first_number) +
           ", in a column that begins with text");
+    if (one.use != column_use::left_out && one.misfits > 0)
+      one.problems.push_back(
+          cells(one.misfits,
+                "that are not of the type " + spec_.columns.at(one.name) +
+                    " ('" + printable(one.first_misfit.text, shown_max) + "')",
+                one.first_misfit));
     if (one.use != column_use::label && one.use != column_use::feature)
       return;
     if (one.missing > 0)
@@ -257,162 +325,16 @@ private:
 
   const source_spec& spec_;
   const source_request& request_;
+  const stated_types stated_;
   std::vector<stored_file> files_;
   table_survey out_;
   std::map<std::string, size_t> by_name_; // its columns
 };
 
-/// As an expression has it; bare where no reader could mistake it.
-std::string column_name(const std::string& name) {
-  constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyz_"
-                                       "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-  static const std::set<std::string> words{
-      "and",  "or",   "not",   "is",   "null",      "in", "between",
-      "like", "true", "false", "date", "timestamp", "if", "cast"};
-  std::string lower = name;
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return char(std::tolower(c)); });
-  if (!name.empty() && (name[0] < '0' || name[0] > '9') &&
-      name.find_first_not_of(letters) == std::string::npos &&
-      !words.contains(lower))
-    return name;
-  std::string out = "\"";
-  for (char one : name)
-    out += one == '"' ? std::string("\"\"") : std::string(1, one);
-  return out + '"';
-}
-
-std::string range_text(const column_survey& one) {
-  char text[80];
-  std::snprintf(text, sizeof text, "%s %.6g to %.6g",
-                one.whole ? "whole numbers," : "numbers,", one.least, one.most);
-  return text;
-}
-
-std::string content_of(const column_survey& one) {
-  constexpr size_t shown_max = 24;
-  if (one.numeric)
-    return range_text(one);
-  if (one.words.empty())
-    return "nothing";
-  const std::string many =
-      one.words.size() < surveyed_texts_max
-          ? std::to_string(one.words.size())
-          : "at least " + std::to_string(surveyed_texts_max);
-  return many + (one.words.size() == 1 ? " text" : " texts") + ", such as '" +
-         printable(one.words.begin()->first, shown_max) + "'";
-}
-
 } // namespace
-
-std::string to_string(column_use what) {
-  switch (what) {
-  case column_use::label:
-    return "label";
-  case column_use::feature:
-    return "feature";
-  case column_use::balanced:
-    return "balance";
-  case column_use::left_out:
-    break;
-  }
-  return "left out";
-}
-
-bool table_survey::clean() const {
-  return std::all_of(
-      columns.begin(), columns.end(),
-      [](const column_survey& one) { return one.problems.empty(); });
-}
 
 table_survey survey(const source_spec& spec, const source_request& request) {
   return survey_of(spec, request).take();
-}
-
-nlohmann::json fix_of(const source_spec& spec, const table_survey& found) {
-  /// Texts that are meant as "missing" are few.
-  constexpr size_t null_texts_max = 8;
-  std::string where = spec.where;
-  std::vector<std::string> nulls = spec.null_values;
-  std::vector<std::string> features;
-  bool fewer = false;
-  const auto demand = [&where](const std::string& condition) {
-    where += (where.empty() ? "" : " and ") + condition;
-  };
-  for (const column_survey& one : found.columns) {
-    const bool feature = one.use == column_use::feature;
-    const bool label = one.use == column_use::label;
-    const bool few = spec.format == source_format::csv &&
-                     one.words.size() <= null_texts_max && one.numeric;
-    const bool text_label = label && !one.numeric;
-    if (feature && one.texts > 0 && !few) {
-      fewer = true; // it holds something else than numbers
-      continue;
-    }
-    if (feature)
-      features.push_back(one.name);
-    fewer = fewer || (one.use == column_use::left_out && !one.problems.empty());
-    if (!feature && !label)
-      continue;
-    if (!text_label)
-      for (const auto& [word, count] : one.words)
-        if (std::find(nulls.begin(), nulls.end(), word) == nulls.end())
-          nulls.push_back(word);
-    if (one.missing > 0 || (one.texts > 0 && !text_label))
-      demand(column_name(one.name) + " is not null");
-    if (one.unusable > 0 && !text_label)
-      demand("abs(" + column_name(one.name) + ") < 3.4e38");
-  }
-  json out;
-  if (nulls != spec.null_values)
-    out["null_values"] = nulls;
-  if (where != spec.where)
-    out["where"] = where;
-  if (fewer && !features.empty())
-    out["features"] = features;
-  return out;
-}
-
-std::string describe(const table_survey& found, const nlohmann::json& fix) {
-  std::string out = printable(found.files.at(0));
-  if (found.files.size() > 1)
-    out += " and " + std::to_string(found.files.size() - 1) + " more";
-  out += ": " + std::to_string(found.rows) + " rows, " +
-         std::to_string(found.columns.size()) + " columns\n";
-  size_t width = 6;
-  for (const column_survey& one : found.columns)
-    width = std::max(width, std::min<size_t>(printable(one.name).size(), 40));
-  for (const column_survey& one : found.columns) {
-    std::string name = printable(one.name, 40);
-    name.resize(std::max(width, name.size()), ' ');
-    std::string use = to_string(one.use);
-    use.resize(10, ' ');
-    out += "  " + name + "  " + use + content_of(one) + "\n";
-    for (const std::string& problem : one.problems)
-      out += "  " + std::string(width, ' ') + "  ! " + problem + "\n";
-  }
-  if (!fix.is_null())
-    out += "to train on what is sound, put this into " + found.pointer +
-           ":\n  " + json_text(fix) + "\n";
-  return out;
-}
-
-nlohmann::json to_json(const table_survey& found, const nlohmann::json& fix) {
-  json columns = json::array();
-  for (const column_survey& one : found.columns)
-    columns.push_back({{"name", one.name},
-                       {"use", to_string(one.use)},
-                       {"why", one.why},
-                       {"missing", one.missing},
-                       {"numbers", one.numbers},
-                       {"texts", one.texts},
-                       {"unusable", one.unusable},
-                       {"problems", one.problems}});
-  return {{"source", found.pointer},
-          {"files", found.files},
-          {"rows", found.rows},
-          {"columns", std::move(columns)},
-          {"fix", fix}};
 }
 
 } // namespace ballast::data

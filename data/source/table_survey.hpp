@@ -35,12 +35,14 @@ struct column_survey {
   uint64_t texts = 0;
   /// Numbers that are NaN, or do not fit into a float32.
   uint64_t unusable = 0;
+  uint64_t misfits = 0; // that are not of the type that the job states
   bool numeric = false; // its first cell that is not missing is a number
   bool whole = true;    // all usable numbers are
   double least = 0;     // of the usable numbers
   double most = 0;
   std::map<std::string, uint64_t> words; // texts and how often, the first some
-  surveyed_cell first_missing, first_text, first_number, first_unusable;
+  surveyed_cell first_missing, first_text, first_number, first_unusable,
+      first_misfit;
   /// What a run refuses, and why.
   std::vector<std::string> problems = {};
 };

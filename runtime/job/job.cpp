@@ -125,6 +125,7 @@ job_result parse_job(const std::string& text,
       graph::option_of(one, known.name);
   check_rules(read, result.mistakes);
   check_graph(read, result.mistakes);
+  check_columns(read, result.mistakes);
   if (!result.mistakes.empty())
     return result;
   resolve_paths(fields, base_folder, read);

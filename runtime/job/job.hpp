@@ -38,6 +38,8 @@ struct source_spec {
   uint64_t rows = 0;          // synthetic
   uint32_t classes = 0;       // synthetic
   uint32_t width = 16;        // synthetic: "features"
+  /// csv, jsonl: words of column_type, by column; others as their cells say.
+  std::map<std::string, std::string> columns;
 };
 
 struct pipeline_step {

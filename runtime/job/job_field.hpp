@@ -51,6 +51,8 @@ failure apply_sets(const std::vector<std::string>& sets,
 void check_rules(const job& in, std::vector<failure>& mistakes);
 /// Those of `data.sources` and `data.graph` (job_rules_graph.cpp).
 void check_graph(const job& in, std::vector<failure>& mistakes);
+/// Those of the `columns` of a source (job_rules_columns.cpp).
+void check_columns(const job& in, std::vector<failure>& mistakes);
 /// Makes relative paths absolute against `base_folder` (job_rules.cpp).
 void resolve_paths(const std::vector<job_field>& fields,
                    const std::string& base_folder, job& in);

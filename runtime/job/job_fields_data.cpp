@@ -20,6 +20,10 @@ std::vector<std::string> table_words() {
   return out;
 }
 
+std::vector<std::string> types_of_columns() {
+  return {words_of<column_type>.begin(), words_of<column_type>.end()};
+}
+
 /// What a database needs beside its address.
 void add_database(fields_t& f, const std::string& prefix,
                   const source_access& of) {
@@ -86,6 +90,16 @@ void add_table_fields(fields_t& f, const std::string& prefix,
       "`where` takes only rows that have it.")
       .items(0, 64)
       .only_with("format", source_format::csv);
+  add_field(
+      f, prefix + "/columns",
+      [of](job& j) -> field_place { return &of(j).columns; },
+      "Of csv and jsonl: what the cells of a column are, such as {\"id\": "
+      "\"text\"}; of a column that is not named its cells say so. bool: true, "
+      "false, yes, no, 1, 0; date: 2026-01-31; timestamp: ISO 8601. Other "
+      "formats have types of their own, which `cast` changes.")
+      .items(0, 65536)
+      .one_of(types_of_columns())
+      .only_with("format", table_words());
 }
 
 namespace {

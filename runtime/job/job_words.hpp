@@ -47,6 +47,23 @@ constexpr bool is_table(source_format what) {
   return what == source_format::sql || what == source_format::graph;
 }
 
+/// What the cells of a column are read as where a file does not say it.
+enum class column_type : uint8_t {
+  text,
+  int64,
+  float64,
+  boolean,
+  date,
+  timestamp,
+};
+template <>
+inline constexpr auto words_of<column_type> = std::to_array<std::string_view>(
+    {"text", "int64", "float64", "bool", "date", "timestamp"});
+/// Files that do not say the types of their columns.
+constexpr bool is_untyped(source_format what) {
+  return what == source_format::csv || what == source_format::jsonl;
+}
+
 enum class pipeline_op : uint8_t { scale, reshape };
 template <>
 inline constexpr auto words_of<pipeline_op> =

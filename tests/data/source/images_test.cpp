@@ -41,7 +41,7 @@ std::vector<unsigned char> decoded(const std::string& file, image_size to) {
   return out;
 }
 
-std::string refusal_of(const std::string& file) {
+std::string refusal_of_images(const std::string& file) {
   try {
     decoded(file, {4, 4});
   } catch (const image_refusal& why) {
@@ -166,12 +166,13 @@ TEST(image_codec, decodes_a_large_jpeg_at_a_fraction_as_if_it_were_whole) {
 }
 
 TEST(image_codec, says_what_a_file_is_that_is_no_image) {
-  EXPECT_THAT(refusal_of(""), HasSubstr("is empty"));
-  EXPECT_THAT(refusal_of("<html>404</html>\n"),
+  EXPECT_THAT(refusal_of_images(""), HasSubstr("is empty"));
+  EXPECT_THAT(refusal_of_images("<html>404</html>\n"),
               HasSubstr("is text, no image; expected JPEG or PNG"));
-  EXPECT_THAT(refusal_of("GIF89a..."), HasSubstr("is a GIF image"));
-  EXPECT_THAT(refusal_of("RIFF....WEBPVP8 "), HasSubstr("is a WebP image"));
-  EXPECT_THAT(refusal_of(std::string("\x01\x02\x00\x03", 4)),
+  EXPECT_THAT(refusal_of_images("GIF89a..."), HasSubstr("is a GIF image"));
+  EXPECT_THAT(refusal_of_images("RIFF....WEBPVP8 "),
+              HasSubstr("is a WebP image"));
+  EXPECT_THAT(refusal_of_images(std::string("\x01\x02\x00\x03", 4)),
               HasSubstr("is no image"));
 }
 
@@ -182,17 +183,19 @@ TEST(image_codec, refuses_a_torn_file_wherever_it_ends) {
   });
   for (const std::string& file : {png_of(size, pixels), jpeg_of(size, pixels)})
     for (size_t length = 8; length < file.size(); length += 61)
-      EXPECT_THAT(refusal_of(file.substr(0, length)), HasSubstr("is torn"))
+      EXPECT_THAT(refusal_of_images(file.substr(0, length)),
+                  HasSubstr("is torn"))
           << length << " of " << file.size();
   const std::string png = png_of(size, pixels);
-  EXPECT_THAT(refusal_of(png.substr(0, png.size() - 12)), HasSubstr("is torn"))
+  EXPECT_THAT(refusal_of_images(png.substr(0, png.size() - 12)),
+              HasSubstr("is torn"))
       << "without its last mark";
 }
 
 TEST(image_codec, refuses_damage_inside_a_png) {
   std::string file = png_of({4, 4}, plain_pixels({4, 4}, blue));
   file[file.size() - 20] ^= 1;
-  EXPECT_THAT(refusal_of(file), HasSubstr("is torn or damaged"));
+  EXPECT_THAT(refusal_of_images(file), HasSubstr("is torn or damaged"));
 }
 
 TEST(image_codec, survives_whatever_stands_in_a_file) {
@@ -210,7 +213,7 @@ TEST(image_codec, survives_whatever_stands_in_a_file) {
       std::string file = whole;
       for (uint64_t changes = 1 + below(3); changes > 0; --changes)
         file[below(file.size())] = char(below(256));
-      refusal_of(file); // or it is taken: a pixel may be any other
+      refusal_of_images(file); // or it is taken: a pixel may be any other
     }
 }
 
@@ -222,9 +225,9 @@ TEST(image_codec, takes_no_tables_from_the_file_before) {
     bare.erase(at,
                2 + size_t(uint8_t(bare[at + 2])) * 256 + uint8_t(bare[at + 3]));
   decoded(whole, {4, 4});
-  const std::string first = refusal_of(bare);
+  const std::string first = refusal_of_images(bare);
   decoded(whole, {4, 4});
-  EXPECT_EQ(refusal_of(bare), first);
+  EXPECT_EQ(refusal_of_images(bare), first);
 }
 
 /// The header says so; no pixel follows.
@@ -244,18 +247,22 @@ std::string jpeg_that_claims(uint16_t width, uint16_t height) {
 }
 
 TEST(image_codec, refuses_no_pixels_and_too_many_before_it_takes_memory) {
-  EXPECT_THAT(refusal_of(png_that_claims(0, 4)), HasSubstr("has no pixels"));
-  EXPECT_THAT(refusal_of(png_that_claims(4, 0)), HasSubstr("has no pixels"));
-  EXPECT_THAT(refusal_of(jpeg_that_claims(8, 0)), HasSubstr("has no pixels"));
-  EXPECT_THAT(refusal_of(png_that_claims(0x7fffffff, 0x7fffffff)),
+  EXPECT_THAT(refusal_of_images(png_that_claims(0, 4)),
+              HasSubstr("has no pixels"));
+  EXPECT_THAT(refusal_of_images(png_that_claims(4, 0)),
+              HasSubstr("has no pixels"));
+  EXPECT_THAT(refusal_of_images(jpeg_that_claims(8, 0)),
+              HasSubstr("has no pixels"));
+  EXPECT_THAT(refusal_of_images(png_that_claims(0x7fffffff, 0x7fffffff)),
               HasSubstr("claims 2147483647 x 2147483647 pixels, more than"));
-  EXPECT_THAT(refusal_of(jpeg_that_claims(65000, 65000)),
+  EXPECT_THAT(refusal_of_images(jpeg_that_claims(65000, 65000)),
               HasSubstr("claims 65000 x 65000 pixels, more than"));
 }
 
 TEST(image_codec, refuses_the_colours_of_print) {
-  EXPECT_THAT(refusal_of(jpeg_of({8, 8}, std::string(256, '\x50'), TJPF_CMYK)),
-              HasSubstr("CMYK"));
+  EXPECT_THAT(
+      refusal_of_images(jpeg_of({8, 8}, std::string(256, '\x50'), TJPF_CMYK)),
+      HasSubstr("CMYK"));
 }
 
 // -- sources ------------------------------------------------------------------
