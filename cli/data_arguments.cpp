@@ -2,6 +2,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/node_library.hpp"
+#include "cli/set_option.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
@@ -20,6 +21,9 @@ namespace ballast::cli {
 namespace {
 
 using nlohmann::json;
+
+/// `data show` holds them in memory; `data write` writes any number.
+constexpr uint64_t rows_shown_max = 1'000'000;
 
 /// A source on the command line.
 struct source_arguments {
@@ -134,9 +138,7 @@ void add_source(CLI::App* command, source_arguments& from) {
 
 void add_job(CLI::App* command, data_arguments& a) {
   command->add_option("job", a.job_path, "JOB.json")->required();
-  command->add_option("--set", a.sets, "Change a field: /json/pointer=value")
-      ->expected(1)
-      ->take_all();
+  add_sets(command, a.sets);
 }
 
 json parts_of(const data_arguments& a, json& fractions) {
@@ -197,9 +199,10 @@ void add_job_commands(CLI::App* data, const std::shared_ptr<data_arguments>& a,
       "show", "What the nodes of a job's data do, their columns, some rows");
   add_job(show, *a);
   show->add_option("--node", a->node, "Rows of this one; default: as trained");
-  show->add_option("--rows", a->rows, "How many; default 5");
-  show->add_flag("--json", a->as_json, "As JSON");
-  show->add_flag("--dot", a->dot, "As a graph for Graphviz");
+  show->add_option("--rows", a->rows, "How many; default 5")
+      ->check(CLI::Range(uint64_t{0}, rows_shown_max));
+  CLI::Option* as_json = show->add_flag("--json", a->as_json, "As JSON");
+  show->add_flag("--dot", a->dot, "As a graph for Graphviz")->excludes(as_json);
   show->callback([a, &chosen] {
     chosen = [a] {
       return hand_on({{"do", "show"},

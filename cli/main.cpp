@@ -5,6 +5,7 @@
 #include "cli/data_arguments.hpp"
 #include "cli/node_library.hpp"
 #include "cli/open_file_limit.hpp"
+#include "cli/set_option.hpp"
 #include "cli/supervisor.hpp"
 #include "cli/terminate.hpp"
 #include "runtime/base/nearest_word.hpp"
@@ -44,12 +45,6 @@ void add_to(CLI::App* command, std::string& to) {
       ->add_option("--to", to,
                    "The coordinator: http://HOST:PORT, or a run directory")
       ->required();
-}
-
-void add_sets(CLI::App* command, std::vector<std::string>& sets) {
-  command->add_option("--set", sets, "Change a field: /json/pointer=value")
-      ->expected(1)
-      ->take_all();
 }
 
 struct arguments {

@@ -2,6 +2,7 @@
 /// over a request as JSON, with the job in it.
 #include "cli/commands/data.hpp"
 
+#include "cli/commands/ending_signals.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
@@ -17,19 +18,19 @@ namespace {
 
 using nlohmann::json;
 
-int do_data(const std::string& text) {
+int do_data(const std::string& text, const store::work_watch& stop) {
   const json request = json::parse(text);
   const job_result parsed = parse_job(json_text(request.at("job")), {}, "/");
   if (!parsed.value)
     throw ballast_error(parsed.mistakes.at(0));
-  static const std::map<std::string, int (*)(const job&, const json&)> all{
-      {"validate", validate_data},  {"show", show_data},
-      {"profile", profile_data},    {"prepare", prepare_data},
-      {"split", write_data},        {"write", write_data},
-      {"partition", partition_data}};
+  static const std::map<std::string, int (*)(const data_order&)> all{
+      {"check", check_nodes},    {"validate", validate_data},
+      {"show", show_data},       {"profile", profile_data},
+      {"prepare", prepare_data}, {"split", write_data},
+      {"write", write_data},     {"partition", partition_data}};
   const std::string what = request.at("do").get<std::string>();
   try {
-    const int code = all.at(what)(*parsed.value, request);
+    const int code = all.at(what)({*parsed.value, request, stop});
     std::cout.flush();
     return code;
   } catch (const ballast_error& error) {
@@ -51,9 +52,15 @@ int do_data(const std::string& text) {
 extern "C" __attribute__((visibility("default"))) int
 ballast_data_main(int argc, char** argv) {
   using namespace ballast;
+  cli::ending_signals signals;
   try {
-    return cli::do_data(argc > 1 ? argv[1] : "");
+    return cli::do_data(argc > 1 ? argv[1] : "", signals.stop());
   } catch (const ballast_error& error) {
+    if (signals.number() != 0) {
+      std::cerr << "ballast: ended by signal " << signals.number()
+                << "; nothing is left half done\n";
+      return 128 + signals.number();
+    }
     std::cerr << "ballast: " << error.what() << "\n";
     return describe(error.what_failed().code).exit_code;
   } catch (const std::exception& error) {

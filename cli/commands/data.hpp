@@ -1,19 +1,31 @@
 /// The commands of `ballast data`, each given its arguments as JSON and a job
-/// that is valid. They print, and return the exit code.
+/// that is valid. They print, and return the exit code; `stop` ends their work
+/// with ballast_error{stopped}.
 #pragma once
 
 #include "runtime/job/job.hpp"
+#include "store/work_watch.hpp"
 
 #include <nlohmann/json_fwd.hpp>
 
 namespace ballast::cli {
 
-int validate_data(const job& what, const nlohmann::json& request);
-int show_data(const job& what, const nlohmann::json& request);
-int profile_data(const job& what, const nlohmann::json& request);
-int prepare_data(const job& what, const nlohmann::json& request);
+struct data_order {
+  const job& what;
+  const nlohmann::json& request;
+  store::work_watch stop = {};
+};
+
+/// `validate`: of the nodes of a graph, those whose sources lie on this
+/// machine; prints only mistakes.
+int check_nodes(const data_order& order);
+/// `validate --data`.
+int validate_data(const data_order& order);
+int show_data(const data_order& order);
+int profile_data(const data_order& order);
+int prepare_data(const data_order& order);
 /// `split` and `write`: the rows of each of "nodes" into that of "files".
-int write_data(const job& what, const nlohmann::json& request);
-int partition_data(const job& what, const nlohmann::json& request);
+int write_data(const data_order& order);
+int partition_data(const data_order& order);
 
 } // namespace ballast::cli

@@ -12,12 +12,13 @@
 
 namespace ballast::cli {
 
-int prepare_data(const job& what, const nlohmann::json& request) {
+int prepare_data(const data_order& order) {
   const auto begin = std::chrono::steady_clock::now();
-  const auto set = data::prepare(what, data::default_cache_folder(),
-                                 {.warn = [](const std::string& line) {
-                                   std::cerr << "ballast: " << line << "\n";
-                                 }});
+  const auto set =
+      data::prepare(order.what, data::default_cache_folder(),
+                    {.stop = order.stop, .warn = [](const std::string& line) {
+                       std::cerr << "ballast: " << line << "\n";
+                     }});
   const std::chrono::duration<double> took =
       std::chrono::steady_clock::now() - begin;
   const ledger::manifest& about = set->about();
@@ -25,7 +26,7 @@ int prepare_data(const job& what, const nlohmann::json& request) {
   for (const auto* part : {&about.train, &about.test})
     for (const ledger::chunk_info& one : *part)
       bytes += one.bytes;
-  if (request.value("json", false)) {
+  if (order.request.value("json", false)) {
     std::cout << json_lines_text(nlohmann::json{
                      {"folder", set->folder().string()},
                      {"train_rows", about.train_rows},

@@ -105,8 +105,10 @@ void print_dot(const std::vector<shown_node>& all, const job& what) {
 
 } // namespace
 
-int show_data(const job& what, const json& request) {
-  const std::vector<shown_node> all = data::view_of(what);
+int show_data(const data_order& order) {
+  const job& what = order.what;
+  const json& request = order.request;
+  const std::vector<shown_node> all = data::view_of(what, order.stop);
   if (request.value("dot", false)) {
     print_dot(all, what);
     return 0;
@@ -117,7 +119,8 @@ int show_data(const job& what, const json& request) {
   std::string rows;
   if (!node.empty()) {
     data::check_output(what.data, node, "--node");
-    rows = data::first_rows(what, node, request.value("rows", uint64_t{0}));
+    rows = data::first_rows(what, node, request.value("rows", uint64_t{0}),
+                            order.stop);
   }
   if (request.value("json", false)) {
     json lines = json::array();

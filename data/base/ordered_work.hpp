@@ -14,6 +14,7 @@
 #include <functional>
 #include <future>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -32,11 +33,16 @@ class ordered_work {
 public:
   /// `name`: of the threads; 15 characters at most, for as long as this lives.
   ordered_work(size_t threads, const char* name) {
-    for (size_t i = 0; i < threads; ++i)
-      threads_.emplace_back([this, name] {
-        set_thread_name(name);
-        run();
-      });
+    try {
+      for (size_t i = 0; i < threads; ++i)
+        threads_.emplace_back([this, name] {
+          set_thread_name(name);
+          run();
+        });
+    } catch (const std::system_error&) {
+      if (threads_.empty()) // fewer than asked for do the same work
+        throw;
+    }
   }
   /// Waits for what has begun and drops the rest.
   ~ordered_work() {

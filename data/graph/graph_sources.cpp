@@ -63,7 +63,7 @@ nlohmann::json nodes_of(const job& what, const std::string& output) {
   for (size_t node : needed_for(what.data, output).nodes) {
     nlohmann::json one = all[node];
     if (graph::about(what.data.graph[node].what).seeded)
-      one["number"] = node; // which the seed meets
+      one["draws_as"] = graph::draws_as(what.data.graph, node);
     out.push_back(std::move(one));
   }
   return {{"nodes", std::move(out)}, {"output", output}};

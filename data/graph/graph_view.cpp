@@ -26,8 +26,8 @@ std::string place_of(const source_spec& source) {
 
 class viewer {
 public:
-  explicit viewer(const job& what)
-      : what_(what), sources_(names_of_sources(what.data)),
+  viewer(const job& what, const store::work_watch& stop)
+      : what_(what), stop_(stop), sources_(names_of_sources(what.data)),
         wires_(sources_, what.data.graph) {
     graph::wiring::needed used;
     for (const source_spec* one :
@@ -39,19 +39,20 @@ public:
       }
     for (size_t i = 0; i < sources_.size(); ++i)
       add_source(i, used.sources.count(i) > 0);
+    const auto schemas = schemas_of_nodes(what.data, stop);
     for (size_t i = 0; i < what.data.graph.size(); ++i)
-      add_node(i, used.nodes.count(i) > 0);
+      add_node(i, used.nodes.count(i) > 0, *schemas[i]);
   }
 
   std::vector<shown_node> take() { return std::move(all_); }
 
 private:
-  named_types columns_of(const graph::output& of) const {
-    graph_stream rows(what_.data, of, {.seed = what_.seed});
-    const std::shared_ptr<arrow::Schema> all = rows.choose_all();
+  /// Without the origin, which is the last.
+  static named_types columns_of(const arrow::Schema& schema) {
     named_types out;
-    for (const auto& field : all->fields())
-      out.emplace_back(field->name(), field->type()->ToString());
+    for (int i = 0; i + 1 < schema.num_fields(); ++i)
+      out.emplace_back(schema.field(i)->name(),
+                       schema.field(i)->type()->ToString());
     return out;
   }
 
@@ -72,10 +73,12 @@ private:
     out.what = to_string(source.format);
     out.detail = place_of(source);
     out.used = used;
-    out.columns = columns_of({true, index, 0});
+    graph_stream rows(what_.data, graph::output{true, index, 0},
+                      {.seed = what_.seed, .stop = stop_});
+    out.columns = columns_of(*rows.schema());
   }
 
-  void add_node(size_t index, bool used) {
+  void add_node(size_t index, bool used, const arrow::Schema& schema) {
     const graph::node& node = what_.data.graph[index];
     shown_node& out = all_.emplace_back();
     out.parts = node.as;
@@ -96,10 +99,11 @@ private:
                                                   : json_text(value));
     out.blocking = graph::about(node.what).how == graph::flow::blocking;
     out.used = used;
-    out.columns = columns_of({false, index, 0});
+    out.columns = columns_of(schema);
   }
 
   const job& what_;
+  const store::work_watch stop_;
   const names sources_;
   const graph::wiring wires_;
   std::vector<shown_node> all_;
@@ -107,13 +111,14 @@ private:
 
 } // namespace
 
-std::vector<shown_node> view_of(const job& what) {
-  return viewer(what).take();
+std::vector<shown_node> view_of(const job& what,
+                                const store::work_watch& stop) {
+  return viewer(what, stop).take();
 }
 
-std::string first_rows(const job& what, const std::string& node,
-                       uint64_t count) {
-  graph_stream rows(what.data, node, {.seed = what.seed});
+std::string first_rows(const job& what, const std::string& node, uint64_t count,
+                       const store::work_watch& stop) {
+  graph_stream rows(what.data, node, {.seed = what.seed, .stop = stop});
   rows.choose_all();
   std::string out;
   while (count > 0) {

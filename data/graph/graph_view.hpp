@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/job/job.hpp"
+#include "store/work_watch.hpp"
 
 #include <cstdint>
 #include <string>
@@ -26,10 +27,11 @@ struct shown_node {
 };
 
 /// Sources first, then nodes, in order.
-std::vector<shown_node> view_of(const job& what);
+std::vector<shown_node> view_of(const job& what,
+                                const store::work_watch& stop = {});
 
 /// The first rows of a node or source, a JSON object in each line.
-std::string first_rows(const job& what, const std::string& node,
-                       uint64_t count);
+std::string first_rows(const job& what, const std::string& node, uint64_t count,
+                       const store::work_watch& stop = {});
 
 } // namespace ballast::data

@@ -28,11 +28,12 @@ public:
       : operator_stream(std::move(context)), from_(std::move(from)),
         input_(from_->schema()), columns_(std::move(columns)) {
     columns_.push_back({origin_column, input_->num_fields() - 1});
+    const auto named = without_origin(*input_);
     arrow::FieldVector fields;
     for (const output_column& one : columns_)
       fields.push_back(arrow::field(
           one.name, one.made ? at_field(one.pointer,
-                                        [&] { return one.made->bind(input_); })
+                                        [&] { return one.made->bind(named); })
                                    .type()
                              : input_->field(one.input)->type()));
     set_schema(arrow::schema(std::move(fields)));

@@ -47,9 +47,10 @@ private:
 
 class repeat_stream final : public operator_stream {
 public:
-  repeat_stream(stream_maker make, uint64_t times, operator_context context)
-      : operator_stream(std::move(context)), make_(std::move(make)),
-        from_(make_()), left_(times) {
+  repeat_stream(stream_pointer from, stream_maker again, uint64_t times,
+                operator_context context)
+      : operator_stream(std::move(context)), again_(std::move(again)),
+        from_(std::move(from)), left_(times) {
     set_schema(from_->schema());
   }
 
@@ -67,13 +68,14 @@ protected:
       }
       if (--left_ == 0 || is_empty_)
         return nullptr;
-      from_ = make_();
+      from_ = nullptr; // its files are closed first
+      from_ = again_();
       from_->choose(columns_);
     }
   }
 
 private:
-  const stream_maker make_;
+  const stream_maker again_;
   stream_pointer from_;
   uint64_t left_;
   bool is_empty_ = true;
@@ -88,10 +90,10 @@ stream_pointer limit_rows(stream_pointer from, uint64_t rows, uint64_t skip,
                                         std::move(context));
 }
 
-stream_pointer repeat_rows(stream_maker from, uint64_t times,
-                           operator_context context) {
-  return std::make_unique<repeat_stream>(std::move(from), times,
-                                         std::move(context));
+stream_pointer repeat_rows(stream_pointer from, stream_maker again,
+                           uint64_t times, operator_context context) {
+  return std::make_unique<repeat_stream>(std::move(from), std::move(again),
+                                         times, std::move(context));
 }
 
 } // namespace ballast::data

@@ -15,8 +15,8 @@ using stream_maker = std::function<stream_pointer()>;
 /// `rows` of them, behind the first `skip`.
 stream_pointer limit_rows(stream_pointer from, uint64_t rows, uint64_t skip,
                           operator_context context);
-/// All of them, `times` times.
-stream_pointer repeat_rows(stream_maker from, uint64_t times,
-                           operator_context context);
+/// All of them, `times` times; `again` gives them from the second time on.
+stream_pointer repeat_rows(stream_pointer from, stream_maker again,
+                           uint64_t times, operator_context context);
 
 } // namespace ballast::data

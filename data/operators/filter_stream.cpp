@@ -17,7 +17,7 @@ public:
                 operator_context context)
       : operator_stream(std::move(context)), from_(std::move(from)),
         where_(where, this->context().pointer + "/where"),
-        reads_(where_.columns(from_->schema())) {
+        reads_(where_.columns(without_origin(*from_->schema()))) {
     set_schema(from_->schema());
   }
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 namespace ballast::data {
@@ -33,8 +34,15 @@ std::shared_ptr<arrow::DataType> signed_of(int bits) {
                       : arrow::int64();
 }
 
-/// As which both are compared; null if they are not. A uint64 beyond int64
-/// equals no signed number, so that it may become null there.
+bool is_number(const arrow::DataType& type) {
+  return arrow::is_integer(type.id()) || arrow::is_floating(type.id());
+}
+
+/// As which both are compared; null if they are not. Whole numbers meet those
+/// with fractions, as the numbers of a CSV file are, as float64, in which they
+/// are equal if they are as numbers. What the type does not hold exactly, such
+/// as a uint64 beyond int64, equals nothing of the other side, so that it may
+/// become null there.
 std::shared_ptr<arrow::DataType>
 common_type(const std::shared_ptr<arrow::DataType>& a,
             const std::shared_ptr<arrow::DataType>& b) {
@@ -43,8 +51,10 @@ common_type(const std::shared_ptr<arrow::DataType>& a,
   if ((is_string_kind(*a) && is_string_kind(*b)) ||
       (is_binary_kind(*a) && is_binary_kind(*b)))
     return a;
-  if (!arrow::is_integer(a->id()) || !arrow::is_integer(b->id()))
+  if (!is_number(*a) || !is_number(*b))
     return nullptr;
+  if (arrow::is_floating(a->id()) || arrow::is_floating(b->id()))
+    return arrow::float64();
   const bool a_signed = arrow::is_signed_integer(a->id());
   const bool b_signed = arrow::is_signed_integer(b->id());
   if (a_signed == b_signed)
@@ -57,6 +67,27 @@ common_type(const std::shared_ptr<arrow::DataType>& a,
 bool holds(const arrow::DataType& type, const arrow::DataType& other) {
   return !(type.id() == arrow::Type::INT64 &&
            other.id() == arrow::Type::UINT64);
+}
+
+/// Whole numbers that no float64 is become null: they equal none.
+template <class Number>
+std::shared_ptr<arrow::Array> as_float64(const arrow::Array& column) {
+  const auto& values =
+      static_cast<const typename arrow::CTypeTraits<Number>::ArrayType&>(
+          column);
+  arrow::DoubleBuilder out;
+  check_arrow(out.Reserve(values.length()), errc::internal, "a key");
+  for (int64_t i = 0; i < values.length(); ++i) {
+    const auto number = double(values.IsNull(i) ? 0 : values.Value(i));
+    // 2^63 and 2^64 are no values of the type, so the way back is defined.
+    if (values.IsNull(i) ||
+        number >= (std::is_signed_v<Number> ? 0x1p63 : 0x1p64) ||
+        Number(number) != values.Value(i))
+      out.UnsafeAppendNull();
+    else
+      out.UnsafeAppend(number);
+  }
+  return take_arrow(out.Finish(), errc::internal, "a key");
 }
 
 /// Numbers beyond int64 become null: they equal none.
@@ -101,8 +132,14 @@ arrow::ArrayVector join_keys::of(const arrow::RecordBatch& rows) const {
   for (size_t i = 0; i < columns.size(); ++i) {
     const std::shared_ptr<arrow::Array> column = rows.column(columns[i]);
     const arrow::DataType& is = *column->type();
-    if (!arrow::is_integer(is.id())) // texts of all kinds have equal bytes
+    if (!is_number(is)) // texts of all kinds have equal bytes
       out.push_back(column);
+    else if (types[i]->id() == arrow::Type::DOUBLE &&
+             is.id() == arrow::Type::INT64)
+      out.push_back(as_float64<int64_t>(*column));
+    else if (types[i]->id() == arrow::Type::DOUBLE &&
+             is.id() == arrow::Type::UINT64)
+      out.push_back(as_float64<uint64_t>(*column));
     else if (holds(*types[i], is))
       out.push_back(as_type(column, types[i]));
     else
@@ -120,7 +157,7 @@ join_keys::not_null(const std::shared_ptr<arrow::RecordBatch>& rows,
       with_nulls.push_back(rows->column(column));
   if (with_nulls.empty())
     return rows;
-  row_numbers kept;
+  row_indices kept;
   for (uint32_t row = 0; row < rows->num_rows(); ++row)
     if (std::none_of(with_nulls.begin(), with_nulls.end(),
                      [&](const auto& one) { return one->IsNull(row); }))
@@ -137,8 +174,8 @@ join_shape::join_shape(const operator_input& left, const operator_input& right,
   add_left(left, right, terms);
   if (!only_left(terms.kind))
     add_right(left, right, terms);
-  const int left_origin = left.find(origin_column, "needs");
-  const int right_origin = right.find(origin_column, "needs");
+  const int left_origin = left.schema()->GetFieldIndex(origin_column);
+  const int right_origin = right.schema()->GetFieldIndex(origin_column);
   columns_.push_back({left_origin, keeps_right(terms.kind) ? right_origin : -1,
                       arrow::uint64()});
   fields_.push_back(arrow::field(origin_column, arrow::uint64(), false));
@@ -232,7 +269,8 @@ void join_shape::add_right(const operator_input& left,
       continue;
     const std::string name =
         same < 0 ? field->name() : field->name() + terms.suffix;
-    if (taken(name) || (same >= 0 && right.schema()->GetFieldIndex(name) >= 0))
+    if (taken(name) || name == origin_column ||
+        (same >= 0 && right.schema()->GetFieldIndex(name) >= 0))
       refuse("has two columns named '" + printable(name) +
              "'; choose another suffix than '" + printable(terms.suffix) +
              "', or rename one");

@@ -3,7 +3,7 @@
 ///
 /// Rows come by the left row, then by the right row; right rows without a left
 /// one at the end. Null equals nothing; NaN equals NaN, -0.0 equals 0.0.
-/// Integers of different width are compared as numbers, texts as texts; keys of
+/// Numbers of different types are compared as numbers, texts as texts; keys of
 /// other different types are refused.
 ///
 /// The right side is held in memory and the left one streams by. Where the

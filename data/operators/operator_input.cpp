@@ -33,7 +33,7 @@ operator_input::operator_input(std::unique_ptr<record_stream> from,
 int operator_input::find(const std::string& column,
                          const std::string& what) const {
   const int found = schema_->GetFieldIndex(column);
-  if (found >= 0)
+  if (found >= 0 && column != origin_column)
     return found;
   std::vector<std::string> names;
   for (const std::string& name : schema_->field_names())

@@ -40,7 +40,9 @@ void operator_stream::set_schema(std::shared_ptr<arrow::Schema> schema) {
 }
 
 void operator_stream::choose(std::vector<int> columns) {
+  BALLAST_CHECK(!begun_, "columns are chosen once");
   wanted_ = std::move(columns);
+  begin_once();
 }
 
 void operator_stream::begin_once() {
@@ -89,6 +91,13 @@ std::vector<int> with_keys(std::vector<int> columns,
   for (int key : keys)
     places.push_back(place_in(columns, key));
   return columns;
+}
+
+std::shared_ptr<arrow::Schema> without_origin(const arrow::Schema& schema) {
+  arrow::FieldVector fields = schema.fields();
+  std::erase_if(
+      fields, [](const auto& field) { return field->name() == origin_column; });
+  return arrow::schema(std::move(fields));
 }
 
 int find_column(const arrow::Schema& schema, const std::string& column,

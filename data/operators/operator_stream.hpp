@@ -29,8 +29,9 @@ protected:
   void set_schema(std::shared_ptr<arrow::Schema> schema);
   const operator_context& context() const { return context_; }
 
-  /// Before the first produce(): these columns of the schema, each once; that
-  /// of the origin is among them.
+  /// Before the first produce() of any stream of the graph: these columns of
+  /// the schema, each once; that of the origin is among them. Chooses those of
+  /// the inputs; reads nothing.
   virtual void begin(const std::vector<int>& columns) = 0;
   /// The next rows, never none: those columns in that order, and maybe others
   /// behind them. Null at the end.
@@ -57,6 +58,9 @@ private:
 std::vector<int> with_keys(std::vector<int> columns,
                            const std::vector<int>& keys,
                            std::vector<int>& places);
+
+/// The columns that a user can name.
+std::shared_ptr<arrow::Schema> without_origin(const arrow::Schema& schema);
 
 /// The index of a column that an operator's option names; refuses a name that
 /// is not there, with the nearest one, at `pointer`.

@@ -21,23 +21,17 @@ using batch_pointer = std::shared_ptr<arrow::RecordBatch>;
 class source_stream final : public operator_stream {
 public:
   source_stream(const source_spec& spec, size_t index,
-                std::shared_ptr<row_origins> origins, operator_context context)
+                std::shared_ptr<row_origins> origins, found_source& found,
+                operator_context context)
       : operator_stream(std::move(context)), spec_(spec), index_(index),
         files_(std::move(origins)) {
     request_.pointer = this->context().pointer;
     request_.stop = this->context().stop;
-    stored_ = stored_files(spec_, request_);
-    from_ = open(stored_.at(0));
-    schema_ = from_->schema();
+    if (found.schema == nullptr)
+      find(found);
+    stored_ = found.files;
+    schema_ = found.schema;
     arrow::FieldVector fields = schema_->fields();
-    for (const auto& field : fields)
-      if (field->name() == origin_column)
-        throw ballast_error(errc::invalid_data,
-                            printable(stored_[0].name) +
-                                ": a column is named " + origin_column +
-                                ", which means something else here; give it "
-                                "another name in the file",
-                            request_.pointer);
     fields.push_back(arrow::field(origin_column, arrow::uint64(), false));
     set_schema(arrow::schema(std::move(fields)));
   }
@@ -50,31 +44,58 @@ protected:
       if (column != own)
         columns_.push_back(column);
     }
-    from_->choose(columns_);
-    files_->opened(index_, stored_[0].name, 0);
+    if (from_ != nullptr)
+      from_->choose(columns_);
   }
 
   batch_pointer produce() override {
+    if (from_ == nullptr)
+      open_next();
+    else if (!std::exchange(begun_, true))
+      files_->opened(index_, stored_[0].name, 0);
     while (true) {
       if (const batch_pointer rows = from_->next())
         return with_origin(rows);
+      from_ = nullptr; // and its file, while others are read
       if (++file_ == stored_.size())
         return nullptr;
-      from_ = open(stored_[file_]);
-      files_->opened(index_, stored_[file_].name, rows_);
-      from_->choose(columns_of_file());
+      open_next();
     }
   }
 
 private:
+  /// The first to look at the source: what it opened it will read.
+  void find(found_source& found) {
+    found.files = stored_files(spec_, request_);
+    from_ = open(found.files.at(0));
+    const std::shared_ptr<arrow::Schema> schema = from_->schema();
+    if (!schema->GetAllFieldIndices(origin_column).empty())
+      throw ballast_error(errc::invalid_data,
+                          printable(found.files[0].name) +
+                              ": a column is named " + origin_column +
+                              ", which means something else here; give it "
+                              "another name in the file",
+                          request_.pointer);
+    found.schema = schema;
+  }
+
+  void open_next() {
+    begun_ = true;
+    from_ = open(stored_[file_]);
+    files_->opened(index_, stored_[file_].name, rows_);
+    from_->choose(columns_of_file());
+  }
+
   std::unique_ptr<record_stream> open(const stored_file& file) {
     return open_table(spec_, request_, file,
                       {.typing = cell_typing::exact, .like = schema_});
   }
 
-  /// Of a later file: where it has the columns that are read.
+  /// Of a file that is opened now: where it has the columns that are read.
   std::vector<int> columns_of_file() {
     const auto found = from_->schema();
+    if (found->Equals(*schema_, /*check_metadata=*/false))
+      return columns_;
     std::vector<int> out;
     for (int column : columns_) {
       const auto& field = *schema_->field(column);
@@ -146,6 +167,7 @@ private:
   std::shared_ptr<arrow::Schema> schema_; // of the first file
   std::vector<int> columns_;              // that are read, in order
   std::vector<bool> origin_at_;           // of the output
+  bool begun_ = false;
   uint64_t rows_ = 0;
 };
 
@@ -153,8 +175,8 @@ private:
 
 stream_pointer source_rows(const source_spec& spec, size_t index,
                            std::shared_ptr<row_origins> origins,
-                           operator_context context) {
-  return std::make_unique<source_stream>(spec, index, std::move(origins),
+                           found_source& found, operator_context context) {
+  return std::make_unique<source_stream>(spec, index, std::move(origins), found,
                                          std::move(context));
 }
 

@@ -7,17 +7,27 @@
 
 #include "data/operators/column_stream.hpp"
 #include "data/operators/row_origin.hpp"
+#include "data/source/file_system.hpp"
 #include "runtime/job/job.hpp"
 
 #include <cstddef>
 #include <memory>
+#include <vector>
 
 namespace ballast::data {
 
+/// What the first to open a source found. Others open it only when they read
+/// it, and again from its first row.
+struct found_source {
+  std::vector<stored_file> files;
+  std::shared_ptr<arrow::Schema> schema = nullptr; // null: nobody yet
+};
+
 /// `index`: of the source in origins; `spec` stays as long as the stream.
-/// Reads the first file's schema. ballast_error as open_table() throws it.
+/// Reads the first file's schema if `found` has none. ballast_error as
+/// open_table() throws it.
 stream_pointer source_rows(const source_spec& spec, size_t index,
                            std::shared_ptr<row_origins> origins,
-                           operator_context context);
+                           found_source& found, operator_context context);
 
 } // namespace ballast::data

@@ -27,6 +27,14 @@ namespace {
 // Short pieces, such as the head of a batch, are written together.
 constexpr size_t joined_bytes = 16 << 10;
 
+/// By whom the folder was chosen: temporary_folder.hpp, or a preparation, which
+/// has one in its cache.
+std::string variable_of(const std::filesystem::path& folder) {
+  return folder.filename().string().starts_with("ballast-rows-")
+             ? "$TMPDIR"
+             : "$BALLAST_CACHE";
+}
+
 [[noreturn]] void refuse(const operator_context& context,
                          const std::filesystem::path& path,
                          const std::string& action, int number) {
@@ -38,7 +46,8 @@ constexpr size_t joined_bytes = 16 << 10;
       printable(context.name) + ": the disk is full: its rows are more than " +
           std::to_string(memory_of(context) >> 20) +
           " MiB of memory, so they go to " + context.spill.string() +
-          "; make room there, choose another folder or give it more memory",
+          "; make room there, or point " + variable_of(context.spill) +
+          " to another disk",
       context.pointer);
 }
 
@@ -174,18 +183,17 @@ spilled_rows spill_writer::finish() {
   return std::move(what_);
 }
 
-spill_reader::spill_reader(const operator_context& context, spilled_rows rows)
-    : context_(&context), rows_(std::move(rows)) {}
-spill_reader::spill_reader(spill_reader&&) noexcept = default;
-spill_reader& spill_reader::operator=(spill_reader&&) noexcept = default;
-spill_reader::~spill_reader() = default;
+spill_view::spill_view(const operator_context& context,
+                       std::filesystem::path path)
+    : context_(&context), path_(std::move(path)) {}
+spill_view::spill_view(spill_view&&) noexcept = default;
+spill_view& spill_view::operator=(spill_view&&) noexcept = default;
+spill_view::~spill_view() = default;
 
-std::shared_ptr<arrow::RecordBatch> spill_reader::next() {
+std::shared_ptr<arrow::RecordBatch> spill_view::next() {
   store::check_stop(context_->stop);
-  const std::string what = rows_.file.path().string();
+  const std::string what = path_.string();
   if (reader_ == nullptr) {
-    if (rows_.rows == 0)
-      return nullptr;
     const std::shared_ptr<arrow::io::ReadableFile> file = take_arrow(
         arrow::io::ReadableFile::Open(what), errc::run_dir_unusable, what);
     reader_ = take_arrow(arrow::ipc::RecordBatchStreamReader::Open(file),
@@ -198,8 +206,22 @@ std::shared_ptr<arrow::RecordBatch> spill_reader::next() {
   return out;
 }
 
-void spill_reader::rewind() {
+void spill_view::rewind() {
   reader_ = nullptr;
+}
+
+spill_reader::spill_reader(const operator_context& context, spilled_rows rows)
+    : rows_(std::move(rows)), view_(context, rows_.file.path()) {}
+spill_reader::spill_reader(spill_reader&&) noexcept = default;
+spill_reader& spill_reader::operator=(spill_reader&&) noexcept = default;
+spill_reader::~spill_reader() = default;
+
+std::shared_ptr<arrow::RecordBatch> spill_reader::next() {
+  return rows_.rows == 0 ? nullptr : view_.next();
+}
+
+void spill_reader::rewind() {
+  view_.rewind();
 }
 
 } // namespace ballast::data

@@ -51,6 +51,8 @@ public:
   void write(const arrow::RecordBatch& rows);
   /// The last call.
   spilled_rows finish();
+  /// Where a spill_view finds what was written so far.
+  const std::filesystem::path& path() const { return what_.file.path(); }
 
 private:
   class output;
@@ -58,6 +60,26 @@ private:
   spilled_rows what_;
   std::shared_ptr<output> out_;
   std::shared_ptr<arrow::ipc::RecordBatchWriter> writer_;
+};
+
+/// A file from the first row on, by a path: whoever owns the file keeps it
+/// meanwhile, and may still write to it, whole batches at a time.
+class spill_view {
+public:
+  spill_view(const operator_context& context, std::filesystem::path path);
+  spill_view(spill_view&&) noexcept;
+  spill_view& operator=(spill_view&&) noexcept;
+  ~spill_view();
+
+  /// Null at the end; of a file that is being written only what is there.
+  std::shared_ptr<arrow::RecordBatch> next();
+  /// From the first row on again.
+  void rewind();
+
+private:
+  const operator_context* context_;
+  std::filesystem::path path_;
+  std::shared_ptr<arrow::RecordBatchReader> reader_;
 };
 
 class spill_reader {
@@ -73,9 +95,8 @@ public:
   void rewind();
 
 private:
-  const operator_context* context_;
   spilled_rows rows_;
-  std::shared_ptr<arrow::RecordBatchReader> reader_;
+  spill_view view_;
 };
 
 } // namespace ballast::data

@@ -2,12 +2,13 @@
 
 #include "data/base/arrow_support.hpp"
 #include "data/base/content_hash.hpp"
+#include "data/operators/key_column.hpp"
+#include "data/operators/row_batches.hpp"
 #include "data/source/array_cells.hpp"
 #include "runtime/base/printable.hpp"
 #include "runtime/base/random.hpp"
 
 #include <arrow/api.h>
-#include <arrow/compute/api_vector.h>
 
 #include <algorithm>
 #include <cmath>
@@ -66,7 +67,7 @@ private:
   void shuffle(uint64_t rows) {
     order_.resize(rows);
     for (size_t i = 0; i < rows; ++i)
-      order_[i] = uint32_t(i);
+      order_[i] = uint16_t(i);
     for (size_t i = rows; i-- > 1;)
       std::swap(order_[i], order_[random_.below(i + 1, drawn_++)]);
     at_ = 0;
@@ -74,7 +75,7 @@ private:
 
   counter_random random_;
   uint64_t drawn_ = 0;
-  std::vector<uint32_t> order_;
+  std::vector<uint16_t> order_; // less than run_rows_max
   size_t at_ = 0;
 };
 
@@ -101,83 +102,101 @@ std::vector<double> ranks_of(const arrow::Array& column,
   return numbers_of(*whole);
 }
 
-class split_stream final : public operator_stream {
+/// Where a column of a stream with one more column before the origin, `extra`,
+/// is in that without it; -1: it is that.
+int without_extra(int column, int extra) {
+  return column == extra ? -1 : column < extra ? column : column - 1;
+}
+
+class dealt_stream final : public operator_stream {
 public:
-  split_stream(stream_maker make, split_terms terms, size_t part,
-               operator_context context)
-      : operator_stream(std::move(context)), make_(std::move(make)),
-        from_(make_()), terms_(std::move(terms)), part_(part),
+  dealt_stream(stream_pointer from, stream_pointer first_pass,
+               split_terms terms, operator_context context)
+      : operator_stream(std::move(context)), from_(std::move(from)),
+        first_pass_(std::move(first_pass)), terms_(std::move(terms)),
         sums_(sums_of(terms_.fractions)),
         run_rows_(run_rows_of(terms_.fractions)) {
+    arrow::FieldVector fields = from_->schema()->fields();
     if (terms_.by != split_kind::random)
-      column_ = find_column(*from_->schema(), terms_.column,
-                            this->context().pointer + "/column");
-    if (terms_.by == split_kind::time)
-      check_is_ordered();
-    set_schema(from_->schema());
+      find_key();
+    extra_ = int(fields.size()) - 1;
+    fields.insert(fields.end() - 1, arrow::field("", arrow::uint8(), false));
+    set_schema(arrow::schema(std::move(fields)));
   }
 
 protected:
   void begin(const std::vector<int>& columns) override {
-    if (terms_.by == split_kind::time)
-      find_edges();
-    std::vector<int> read = columns;
+    std::vector<int> read;
+    for (int column : columns)
+      if (column != extra_)
+        read.push_back(without_extra(column, extra_));
+    columns_ = columns;
     if (column_ >= 0) {
       std::vector<int> places;
-      read = with_keys(columns, {column_}, places);
+      read = with_keys(read, {column_}, places);
       place_ = places[0];
     }
     from_->choose(std::move(read));
+    if (first_pass_ != nullptr)
+      first_pass_->choose({column_});
   }
 
   batch_pointer produce() override {
-    while (const batch_pointer rows = from_->next()) {
-      arrow::Int64Builder mine;
-      const std::vector<size_t> parts = parts_of(*rows);
-      for (size_t row = 0; row < parts.size(); ++row)
-        if (parts[row] == part_)
-          check_arrow(mine.Append(int64_t(row)), errc::device_failed,
-                      context().name);
-      if (mine.length() == 0)
-        continue;
-      const auto taken =
-          take_arrow(arrow::compute::Take(rows, take_arrow(mine.Finish(),
-                                                           errc::device_failed,
-                                                           context().name)),
-                     errc::device_failed, context().name);
-      return taken.record_batch();
+    if (first_pass_ != nullptr)
+      find_edges();
+    const batch_pointer rows = from_->next();
+    if (rows == nullptr)
+      return nullptr;
+    std::vector<uint8_t> parts = parts_of(*rows);
+    const std::shared_ptr<arrow::Array> numbers =
+        std::make_shared<arrow::UInt8Array>(
+            rows->num_rows(), arrow::Buffer::FromVector(std::move(parts)));
+    arrow::ArrayVector out;
+    arrow::FieldVector fields;
+    int next = 0;
+    for (int column : columns_) {
+      out.push_back(column == extra_ ? numbers : rows->column(next));
+      next += column == extra_ ? 0 : 1;
+      fields.push_back(arrow::field("", out.back()->type()));
     }
-    return nullptr;
+    return arrow::RecordBatch::Make(arrow::schema(std::move(fields)),
+                                    rows->num_rows(), std::move(out));
   }
 
 private:
-  void check_is_ordered() const {
-    const auto& type = *from_->schema()->field(column_)->type();
-    if (!holds_numbers(type) && !arrow::is_temporal(type.id()))
-      throw ballast_error(errc::invalid_data,
-                          context().pointer + "/column: '" +
-                              printable(terms_.column) + "' has the type " +
-                              type.ToString() +
-                              "; expected numbers or times (\"cast\" makes "
-                              "timestamps of text)",
-                          context().pointer + "/column");
+  void find_key() {
+    const std::string pointer = context().pointer + "/column";
+    column_ = find_column(*from_->schema(), terms_.column, pointer);
+    const arrow::DataType& type = *from_->schema()->field(column_)->type();
+    const bool time = terms_.by == split_kind::time;
+    if (time ? holds_numbers(type) || arrow::is_temporal(type.id())
+             : is_key_type(type))
+      return;
+    throw ballast_error(
+        errc::invalid_data,
+        pointer + ": '" + printable(terms_.column) + "' has the type " +
+            printable(type.ToString(), 200) + "; expected " +
+            (time ? "numbers or times (\"cast\" makes timestamps of text)"
+                  : "numbers, text, dates or times"),
+        pointer);
   }
 
-  std::vector<size_t> parts_of(const arrow::RecordBatch& rows) {
-    std::vector<size_t> out(size_t(rows.num_rows()));
+  std::vector<uint8_t> parts_of(const arrow::RecordBatch& rows) {
+    std::vector<uint8_t> out(size_t(rows.num_rows()));
     if (terms_.by == split_kind::time) {
       const std::vector<double> ranks = times(rows, *from_, place_);
       for (size_t row = 0; row < out.size(); ++row)
         out[row] =
-            size_t(std::upper_bound(edges_.begin(), edges_.end(), ranks[row]) -
-                   edges_.begin());
+            uint8_t(std::upper_bound(edges_.begin(), edges_.end(), ranks[row]) -
+                    edges_.begin());
       return out;
     }
     for (size_t row = 0; row < out.size(); ++row) {
       const std::string value =
           column_ < 0 ? "" : cell_of(*rows.column(place_), int64_t(row));
-      out[row] = terms_.by == split_kind::group ? part_of_group(value)
-                                                : part_of_stratum(value);
+      out[row] =
+          uint8_t(terms_.by == split_kind::group ? part_of_group(value)
+                                                 : part_of_stratum(value));
     }
     return out;
   }
@@ -192,18 +211,29 @@ private:
   size_t part_of_stratum(const std::string& value) {
     auto found = strata_.find(value);
     if (found == strata_.end()) {
-      if (strata_.size() == strata_max)
-        throw ballast_error(errc::invalid_data,
-                            context().pointer + "/column: '" +
-                                printable(terms_.column) + "' has more than " +
-                                std::to_string(strata_max) +
-                                " values; split by \"group\", or stratify by a "
-                                "column that has fewer",
-                            context().pointer + "/column");
+      strata_bytes_ += bytes_beside + value.size() + run_rows_ * 2;
+      if (strata_.size() == strata_max ||
+          strata_bytes_ > uint64_t(memory_of(context()) / 10))
+        refuse_strata();
       found =
           strata_.emplace(value, dealer(context().seed, hash_of(value))).first;
     }
     return found->second.next(sums_, run_rows_);
+  }
+
+  [[noreturn]] void refuse_strata() const {
+    const std::string pointer = context().pointer + "/column";
+    throw ballast_error(
+        errc::invalid_data,
+        pointer + ": '" + printable(terms_.column) + "' has more than " +
+            std::to_string(strata_.size()) +
+            " values, and every one keeps a run of " +
+            std::to_string(run_rows_) + " rows in memory; expected at most " +
+            std::to_string(strata_max) + ", within " +
+            std::to_string(memory_of(context()) / 10 >> 10) +
+            " KiB; split by \"group\" or \"random\", or stratify by a column "
+            "that has fewer",
+        pointer);
   }
 
   std::vector<double> times(const arrow::RecordBatch& rows,
@@ -216,14 +246,12 @@ private:
 
   /// The value at which each part but the first begins.
   void find_edges() {
-    const stream_pointer all = make_();
-    all->choose({column_});
     std::vector<double> values;
-    while (const batch_pointer rows = all->next()) {
-      store::check_stop(context().stop);
-      const std::vector<double> more = times(*rows, *all, 0);
+    while (const batch_pointer rows = first_pass_->next()) {
+      const std::vector<double> more = times(*rows, *first_pass_, 0);
       values.insert(values.end(), more.begin(), more.end());
     }
+    first_pass_ = nullptr;
     for (size_t i = 0; i + 1 < sums_.size() && !values.empty(); ++i) {
       const size_t at = std::min(
           values.size() - 1, size_t(std::llround(sums_[i] * values.size())));
@@ -235,24 +263,74 @@ private:
     }
   }
 
-  const stream_maker make_;
+  static constexpr size_t bytes_beside = 200; // of a stratum in a map
+
   const stream_pointer from_;
+  stream_pointer first_pass_; // until it is read
   const split_terms terms_;
-  const size_t part_;
   const std::vector<double> sums_;
   const uint64_t run_rows_;
   int column_ = -1;
-  int place_ = -1; // of it in what is read
+  int extra_ = -1;
+  int place_ = -1; // of the column in what is read
+  std::vector<int> columns_;
   std::map<std::string, dealer> strata_;
+  uint64_t strata_bytes_ = 0;
   std::vector<double> edges_;
+};
+
+class part_stream final : public operator_stream {
+public:
+  part_stream(stream_pointer dealt, size_t part, operator_context context)
+      : operator_stream(std::move(context)), from_(std::move(dealt)),
+        part_(uint8_t(part)) {
+    arrow::FieldVector fields = from_->schema()->fields();
+    extra_ = int(fields.size()) - 2;
+    fields.erase(fields.end() - 2);
+    set_schema(arrow::schema(std::move(fields)));
+  }
+
+protected:
+  void begin(const std::vector<int>& columns) override {
+    std::vector<int> read;
+    for (int column : columns)
+      read.push_back(column < extra_ ? column : column + 1);
+    read.push_back(extra_);
+    from_->choose(std::move(read));
+  }
+
+  batch_pointer produce() override {
+    while (const batch_pointer rows = from_->next()) {
+      const auto& parts = static_cast<const arrow::UInt8Array&>(
+          *rows->column(rows->num_columns() - 1));
+      row_indices mine;
+      for (int64_t row = 0; row < parts.length(); ++row)
+        if (parts.Value(row) == part_)
+          mine.push_back(uint32_t(row));
+      if (!mine.empty())
+        return taken(rows, mine, context());
+    }
+    return nullptr;
+  }
+
+private:
+  const stream_pointer from_;
+  const uint8_t part_;
+  int extra_ = -1; // the column of the parts
 };
 
 } // namespace
 
-stream_pointer split_rows(stream_maker from, const split_terms& terms,
-                          size_t part, operator_context context) {
-  return std::make_unique<split_stream>(std::move(from), terms, part,
-                                        std::move(context));
+stream_pointer dealt_rows(stream_pointer from, stream_pointer first_pass,
+                          const split_terms& terms, operator_context context) {
+  return std::make_unique<dealt_stream>(std::move(from), std::move(first_pass),
+                                        terms, std::move(context));
+}
+
+stream_pointer rows_of_part(stream_pointer dealt, size_t part,
+                            operator_context context) {
+  return std::make_unique<part_stream>(std::move(dealt), part,
+                                       std::move(context));
 }
 
 } // namespace ballast::data

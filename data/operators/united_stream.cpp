@@ -265,7 +265,8 @@ public:
     arrow::FieldVector fields;
     std::shared_ptr<arrow::Field> origin;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      const auto has = inputs[i].from->schema();
+      sides_.push_back({std::move(inputs[i])});
+      const auto has = sides_[i].in.from->schema();
       for (int column = 0; column < has->num_fields(); ++column) {
         const auto& field = has->field(column);
         if (field->name() == origin_column) {
@@ -275,13 +276,12 @@ public:
         for (size_t other = 0; other < fields.size(); ++other)
           if (fields[other]->name() == field->name())
             refuse(this->context(),
-                   "'" + inputs[places_[other].input].name + "' and '" +
-                       inputs[i].name + "' both have a column '" +
+                   "'" + sides_[places_[other].input].in.name + "' and '" +
+                       sides_[i].in.name + "' both have a column '" +
                        printable(field->name()) + "'; rename one of them");
         fields.push_back(field);
         places_.push_back({i, column});
       }
-      sides_.push_back({std::move(inputs[i])});
     }
     places_.push_back({0, sides_[0].in.from->schema()->num_fields() - 1});
     fields.push_back(origin);

@@ -52,6 +52,9 @@ void put_into_cells(const placement::row_cells& cells, source_table& table) {
 job_tables::job_tables(const job& what, const write_options& how) {
   read(what, how);
   divide(what);
+  if (what.data.train.format == source_format::graph &&
+      (!what.data.test || what.data.test->format == source_format::graph))
+    count_shared_origins();
 }
 
 job_tables::job_tables(const job& what,
@@ -115,6 +118,32 @@ void job_tables::divide(const job& what) {
   // Unlike a class, a token may occur first in the test set.
   if (test)
     train.row.vocabulary = std::max(train.row.vocabulary, test->row.vocabulary);
+}
+
+void job_tables::count_shared_origins() {
+  const auto origins = [](const part_rows& part) {
+    std::vector<uint64_t> out(part.rows.size());
+    for (uint64_t i = 0; i < out.size(); ++i)
+      out[i] = part.table->source_row(part.rows[i]);
+    std::sort(out.begin(), out.end());
+    return out;
+  };
+  const std::vector<uint64_t> tested = origins(test_rows);
+  std::vector<bool> trained(tested.size());
+  for (uint64_t i = 0; i < train_rows.rows.size(); ++i) {
+    const auto [first, last] = std::equal_range(
+        tested.begin(), tested.end(), train.source_row(train_rows.rows[i]));
+    // Of equal ones the first stands for all.
+    if (first != last)
+      trained[size_t(first - tested.begin())] = true;
+  }
+  uint64_t count = 0;
+  for (size_t i = 0; i < tested.size(); ++i) {
+    if (i > 0 && tested[i] == tested[i - 1])
+      trained[i] = trained[i - 1];
+    count += trained[i] ? 1 : 0;
+  }
+  test_rows_trained_on = count;
 }
 
 /// Defined by the training rows; the test set uses the same bins.

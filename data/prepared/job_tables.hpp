@@ -22,6 +22,8 @@ struct job_tables {
   std::optional<source_table> test; // if the job names one
   part_rows train_rows;
   part_rows test_rows;
+  /// Of a graph: test rows from a source row that a training row comes from.
+  std::optional<uint64_t> test_rows_trained_on;
   uint32_t placement_bins = 0;      // values of train.class_or_bin()
   std::span<const uint32_t> groups; // by row of `train`; empty: no groups
 
@@ -36,6 +38,7 @@ struct job_tables {
 private:
   void read(const job& what, const write_options& how);
   void divide(const job& what);
+  void count_shared_origins();
   void choose_joint_bins(size_t columns);
   void choose_bins();
   void choose_cells();

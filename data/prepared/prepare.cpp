@@ -1,4 +1,5 @@
 #include "data/base/content_hash.hpp"
+#include "data/graph/graph_stream.hpp"
 #include "data/prepared/chunk_writer.hpp"
 #include "data/prepared/job_tables.hpp"
 #include "data/prepared/prepare_cache.hpp"
@@ -145,6 +146,7 @@ void write_set(const job& what, const job_tables& from, ledger::manifest about,
   about.class_names = from.train.class_names;
   about.train_rows = from.train_rows.rows.size();
   about.test_rows = from.test_rows.rows.size();
+  about.test_rows_trained_on = from.test_rows_trained_on;
   const std::vector<balance::chunk_layout> lists = place(what, from);
   how.stop.expect(about.train_rows + about.test_rows);
   about.placement = chunks_by_worker(lists);
@@ -412,6 +414,8 @@ private:
 std::shared_ptr<prepared_set> prepare(const job& what,
                                       const fs::path& cache_folder,
                                       const prepare_options& options) {
+  if (!what.data.graph.empty()) // those that nothing reads, too
+    schemas_of_nodes(what.data, options.stop);
   auto first = std::make_shared<finder>(what, cache_folder, options);
   auto again = [first, what, cache_folder, options](const std::string& why) {
     finder second(what, cache_folder, options);

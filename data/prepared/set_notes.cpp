@@ -61,6 +61,12 @@ std::vector<std::string> notes_of(const job& what,
   if (!about.label.empty() && !about.sources.empty())
     if (std::string note = classes_note(what, about); !note.empty())
       out.push_back(std::move(note));
+  if (about.test_rows_trained_on.value_or(0) > 0)
+    out.push_back(std::to_string(*about.test_rows_trained_on) + " of the " +
+                  std::to_string(about.test_rows) +
+                  " test rows come from rows of the sources that are in the "
+                  "training set, too, so the test is easier than it should be; "
+                  "split before rows are repeated or joined, or by \"group\"");
   return out;
 }
 

@@ -4,7 +4,9 @@
 #include "data/graph/graph_sources.hpp"
 #include "data/graph/graph_stream.hpp"
 #include "data/operators/operator_stream.hpp"
+#include "data/operators/row_batches.hpp"
 #include "data/sink/record_writer.hpp"
+#include "data/sink/source_versions.hpp"
 #include "data/source/array_cells.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/printable.hpp"
@@ -14,7 +16,6 @@
 
 #include <map>
 #include <memory>
-#include <set>
 #include <utility>
 
 namespace ballast::data {
@@ -118,41 +119,124 @@ std::string escaped(const std::string& value) {
   return out.empty() ? "__HIVE_DEFAULT_PARTITION__" : out;
 }
 
+struct output_file {
+  fs::path path;
+  graph::output from;
+  std::unique_ptr<record_writer> writer = nullptr;
+  uint64_t rows = 0;
+
+  void write(const std::shared_ptr<arrow::RecordBatch>& batch) {
+    writer->write(batch);
+    rows += uint64_t(batch->num_rows());
+  }
+};
+
+bool is_split(const data_spec& data, const graph::output& what) {
+  return !what.of_source && data.graph[what.index].what == graph::op::split;
+}
+
+graph_terms terms_of(const job& what, const store::work_watch& stop) {
+  graph_terms out;
+  out.seed = what.seed;
+  out.stop = stop;
+  return out;
+}
+
+void write_rows(const job& what, output_file& to,
+                const store::work_watch& stop) {
+  graph_stream rows(what.data, to.from, terms_of(what, stop));
+  to.writer = open_writer(to.path, rows.choose_all());
+  while (const auto batch = rows.next())
+    to.write(batch);
+}
+
+/// Of one split, in one pass.
+void write_parts(const job& what, const std::vector<output_file*>& to,
+                 const store::work_watch& stop) {
+  operator_context context; // for the messages of taken()
+  context.name = graph::name_of(what.data.graph, to[0]->from.index);
+  graph_stream rows(what.data, to[0]->from, terms_of(what, stop),
+                    graph_stream::parts::all);
+  const std::shared_ptr<arrow::Schema> schema = rows.choose_all();
+  for (output_file* one : to)
+    one->writer = open_writer(one->path, schema);
+  while (const auto batch = rows.next()) {
+    const auto& parts = static_cast<const arrow::UInt8Array&>(
+        *batch->column(schema->num_fields()));
+    const auto columns = first_columns(batch, size_t(schema->num_fields()));
+    for (output_file* one : to) {
+      row_indices its;
+      for (int64_t row = 0; row < parts.length(); ++row)
+        if (parts.Value(row) == one->from.port)
+          its.push_back(uint32_t(row));
+      if (!its.empty())
+        one->write(taken(columns, its, context));
+    }
+  }
+}
+
+/// All of them, or none.
+std::vector<written_file> published(const std::vector<output_file>& all) {
+  std::vector<written_file> out;
+  try {
+    for (const output_file& one : all) {
+      one.writer->finish();
+      out.push_back({one.path, one.rows});
+    }
+  } catch (...) {
+    std::error_code ignored;
+    for (const written_file& one : out)
+      fs::remove(one.path, ignored);
+    throw;
+  }
+  return out;
+}
+
 } // namespace
 
 std::vector<written_file> write_nodes(const job& what,
                                       const std::vector<std::string>& nodes,
-                                      const std::vector<std::string>& files) {
-  std::vector<std::unique_ptr<record_writer>> writers;
-  std::vector<written_file> out;
-  for (const std::string& one : nodes)
-    check_output(what.data, one, "a node");
-  std::set<fs::path> names;
-  for (const std::string& one : files) {
-    check_writable(one);
-    if (!names.insert(fs::absolute(one).lexically_normal()).second)
-      throw ballast_error(errc::usage, printable(one) +
-                                           ": is named twice; each part needs "
-                                           "a file of its own");
-  }
+                                      const std::vector<std::string>& files,
+                                      const store::work_watch& stop) {
+  std::vector<output_file> out;
   for (size_t i = 0; i < nodes.size(); ++i) {
-    graph_stream rows(what.data, nodes[i], {.seed = what.seed});
-    writers.push_back(open_writer(files[i], rows.choose_all()));
-    out.push_back({files[i]});
-    while (const auto batch = rows.next()) {
-      writers.back()->write(batch);
-      out.back().rows += uint64_t(batch->num_rows());
-    }
+    check_output(what.data, nodes[i], "a node");
+    check_writable(files[i]);
+    for (const output_file& other : out)
+      if (fs::absolute(other.path).lexically_normal() ==
+          fs::absolute(files[i]).lexically_normal())
+        throw ballast_error(errc::usage,
+                            printable(files[i]) +
+                                ": is named twice; each part needs a file of "
+                                "its own");
+    out.push_back({files[i], output_of(what.data, nodes[i])});
   }
-  for (const auto& one : writers)
-    one->finish();
-  return out;
+  schemas_of_nodes(what.data, stop);
+  const source_versions sources(what.data, nodes, stop);
+  for (size_t i = 0; i < out.size(); ++i) {
+    if (out[i].writer != nullptr)
+      continue;
+    std::vector<output_file*> parts;
+    for (size_t k = i; k < out.size(); ++k)
+      if (is_split(what.data, out[i].from) && !out[k].from.of_source &&
+          out[k].from.index == out[i].from.index)
+        parts.push_back(&out[k]);
+    if (parts.size() > 1)
+      write_parts(what, parts, stop);
+    else
+      write_rows(what, out[i], stop);
+  }
+  sources.check_unchanged();
+  return published(out);
 }
 
 std::vector<written_file> partition_node(const job& what,
                                          const std::string& node,
-                                         const partition_terms& terms) {
-  graph_stream rows(what.data, node, {.seed = what.seed});
+                                         const partition_terms& terms,
+                                         const store::work_watch& stop) {
+  schemas_of_nodes(what.data, stop);
+  const source_versions sources(what.data, {node}, stop);
+  graph_stream rows(what.data, node, terms_of(what, stop));
   const std::shared_ptr<arrow::Schema> all = rows.choose_all();
   const std::string& column = terms.column;
   const int by = column.empty() ? -1 : find_column(*all, column, "--by");
@@ -179,6 +263,7 @@ std::vector<written_file> partition_node(const job& what,
                             .record_batch());
     }
   }
+  sources.check_unchanged();
   return files.finish();
 }
 

@@ -1,9 +1,12 @@
 /// Writes the rows of a job's sources and nodes as files. All of them appear,
-/// or none does. One thread. Errors: those of graph_stream and record_writer;
-/// ballast_error{usage} of names that are not there or that are taken.
+/// or none does; none if a source changed meanwhile. The parts of one split
+/// come from one pass. One thread. Errors: those of graph_stream and
+/// record_writer; ballast_error{usage} of names that are not there or that are
+/// taken, {invalid_data} of a source that changed.
 #pragma once
 
 #include "runtime/job/job.hpp"
+#include "store/work_watch.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -20,17 +23,21 @@ struct written_file {
 /// Node i into file i.
 std::vector<written_file> write_nodes(const job& what,
                                       const std::vector<std::string>& nodes,
-                                      const std::vector<std::string>& files);
+                                      const std::vector<std::string>& files,
+                                      const store::work_watch& stop = {});
 
 struct partition_terms {
   std::string folder; // that is not there yet
   std::string format; // "parquet": the end of the files' names
   uint64_t into = 0;  // either so many files, to which rows go in turn
-  std::string column; // or one for each value: COLUMN=VALUE/part-0.parquet
+  /// Or one for each value: COLUMN=VALUE/part-0.parquet, without that column,
+  /// as Hive has it: who reads the folder takes it from the name.
+  std::string column;
 };
 
 std::vector<written_file> partition_node(const job& what,
                                          const std::string& node,
-                                         const partition_terms& terms);
+                                         const partition_terms& terms,
+                                         const store::work_watch& stop = {});
 
 } // namespace ballast::data

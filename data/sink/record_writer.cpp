@@ -5,6 +5,7 @@
 #include "runtime/base/check.hpp"
 #include "runtime/base/printable.hpp"
 #include "runtime/job/format_names.hpp"
+#include "store/refuse_file.hpp"
 #include "store/sync_path.hpp"
 
 #include <arrow/adapters/orc/adapter.h>
@@ -12,6 +13,7 @@
 #include <arrow/csv/writer.h>
 #include <arrow/io/file.h>
 #include <arrow/ipc/writer.h>
+#include <arrow/util/io_util.h>
 #include <parquet/arrow/writer.h>
 
 #include <string>
@@ -178,22 +180,24 @@ public:
       check_cells(*schema, context_);
     file_ = take_arrow(arrow::io::FileOutputStream::Open(partial_.string()),
                        errc::run_dir_unusable, context_);
-    rows_ = take_arrow(rows_to(format_of(path_), file_, schema),
-                       errc::run_dir_unusable, context_);
+    try {
+      rows_ = take_arrow(rows_to(format_of(path_), file_, schema),
+                         errc::run_dir_unusable, context_);
+    } catch (...) {
+      remove_partial();
+      throw;
+    }
   }
   ~file_writer() override {
-    std::error_code ignored;
     if (!finished_)
-      fs::remove(partial_, ignored);
+      remove_partial();
   }
 
-  void write(const batch_pointer& rows) override {
-    check_arrow(rows_->write(rows), errc::run_dir_unusable, context_);
-  }
+  void write(const batch_pointer& rows) override { check(rows_->write(rows)); }
 
   void finish() override {
-    check_arrow(rows_->close(), errc::run_dir_unusable, context_);
-    check_arrow(file_->Close(), errc::run_dir_unusable, context_);
+    check(rows_->close());
+    check(file_->Close());
     store::sync_path(partial_);
     // Unlike a rename, a link does not replace what came meanwhile.
     std::error_code error;
@@ -212,6 +216,19 @@ public:
   }
 
 private:
+  void remove_partial() const {
+    std::error_code ignored;
+    fs::remove(partial_, ignored);
+  }
+
+  void check(const arrow::Status& status) const {
+    if (store::means_disk_full(arrow::internal::ErrnoFromStatus(status)))
+      throw ballast_error(errc::disk_full,
+                          context_ + ": the disk is full; make room there, or "
+                                     "write to another disk");
+    check_arrow(status, errc::run_dir_unusable, context_);
+  }
+
   const fs::path path_;
   const fs::path partial_;
   const std::string context_;

@@ -6,6 +6,7 @@
 #include <arrow/util/byte_size.h>
 
 #include <chrono>
+#include <system_error>
 #include <utility>
 
 namespace ballast::data {
@@ -18,12 +19,25 @@ ordered_parts::ordered_parts(size_t parts, std::vector<reader> readers,
                              int64_t bytes_max, store::work_watch stop)
     : parts_(parts), readers_(std::move(readers)), bytes_max_(bytes_max),
       stop_(std::move(stop)) {
-  running_ = readers_.size();
-  for (const reader& one : readers_)
-    threads_.emplace_back([this, &one] {
-      name_this_thread("bl-sql");
-      run(one);
-    });
+  threads_.reserve(readers_.size());
+  for (const reader& one : readers_) {
+    {
+      const std::lock_guard lock(mutex_);
+      ++running_;
+    }
+    try {
+      threads_.emplace_back([this, &one] {
+        name_this_thread("bl-sql");
+        run(one);
+      });
+    } catch (const std::system_error&) {
+      const std::lock_guard lock(mutex_);
+      --running_;
+      if (threads_.empty()) // fewer than asked for read the same parts
+        throw;
+      break;
+    }
+  }
 }
 
 ordered_parts::~ordered_parts() {

@@ -1,7 +1,7 @@
 #include "data/source/stream_table.hpp"
 
 #include "data/graph/graph_stream.hpp"
-#include "data/operators/operator_context.hpp"
+#include "data/operators/operator_stream.hpp"
 #include "data/source/array_cells.hpp"
 #include "data/source/column_choice.hpp"
 #include "data/source/database_source.hpp"
@@ -117,7 +117,7 @@ private:
       origin_ = place_of(columns_.size());
     }
     if (where_ != nullptr) {
-      for (int column : where_->columns(schema_))
+      for (int column : where_->columns(without_origin(*schema_)))
         place_of(size_t(column));
       taken_ = where_->bind(*from_.schema(), read);
     }

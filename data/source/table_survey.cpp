@@ -1,6 +1,6 @@
 #include "data/source/table_survey.hpp"
 
-#include "data/operators/operator_context.hpp"
+#include "data/operators/operator_stream.hpp"
 #include "data/source/array_cells.hpp"
 #include "data/source/cell_number.hpp"
 #include "data/source/column_choice.hpp"
@@ -242,7 +242,7 @@ private:
     const std::unique_ptr<record_stream> from =
         open_table(spec_, request_, file);
     const std::shared_ptr<arrow::Schema> schema = from->schema();
-    const std::vector<int> columns = where.columns(schema);
+    const std::vector<int> columns = where.columns(without_origin(*schema));
     const bound_expression condition = where.bind(*schema, columns);
     from->choose(columns);
     while (const std::shared_ptr<arrow::RecordBatch> batch = from->next()) {

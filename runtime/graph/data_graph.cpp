@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 namespace ballast::graph {
 
@@ -18,6 +19,51 @@ std::string count_text(size_t least, size_t most, const std::string& noun) {
   const std::string many = noun + (most == 1 ? "" : "s");
   return least == most ? n(least) + " " + many
                        : n(least) + " to " + n(most) + " " + many;
+}
+
+using texts = std::vector<std::string>;
+/// Takes the option, and why it is refused.
+using refusal =
+    std::function<void(const std::string& key, const std::string& why)>;
+
+constexpr double part_min = 0.001;
+
+void check_split(const node& one, const refusal& refuse) {
+  const auto parts = value_of<std::vector<double>>(one, "fractions");
+  double sum = 0;
+  for (double part : parts)
+    sum += part;
+  if (parts.size() != one.as.size())
+    refuse("fractions", n(parts.size()) + " fractions for " + n(one.as.size()) +
+                            " names; expected one for each");
+  else if (std::abs(sum - 1) > 1e-9)
+    refuse("fractions", "they do not sum to 1");
+  const auto by = value_of<std::string>(one, "by");
+  const bool random = by == to_string(split_kind::random);
+  const bool dealt = random || by == to_string(split_kind::stratified);
+  if (dealt && std::any_of(parts.begin(), parts.end(),
+                           [](double part) { return part < part_min; }))
+    refuse("fractions", "expected at least 0.001 for each part: rows are dealt "
+                        "in runs of at most 1000, of which a smaller part "
+                        "would have none");
+  const bool column = !value_of<std::string>(one, "column").empty();
+  if (!random && !column)
+    refuse("column", "is required with by \"" + by + "\"");
+  if (random && column)
+    refuse("column", "means nothing with by \"random\"; leave it out, or say "
+                     "by \"stratified\", \"group\" or \"time\"");
+}
+
+void check_sort(const node& one, const refusal& refuse) {
+  const auto by = value_of<texts>(one, "by");
+  for (const std::string& column : value_of<texts>(one, "descending"))
+    if (std::find(by.begin(), by.end(), column) == by.end()) {
+      std::string known;
+      for (const std::string& name : by)
+        known += (known.empty() ? "\"" : ", \"") + name + "\"";
+      refuse("descending",
+             "\"" + column + "\" is none of \"by\", which are " + known);
+    }
 }
 
 } // namespace
@@ -132,25 +178,13 @@ void wiring::check(const node& one, size_t index) {
                             n(one.from.size()) +
                             " inputs; expected one for each");
   }
-  if (one.what == op::split) {
-    const auto parts = value_of<std::vector<double>>(one, "fractions");
-    double sum = 0;
-    for (double part : parts)
-      sum += part;
-    if (parts.size() != one.as.size())
-      refuse("fractions", n(parts.size()) + " fractions for " +
-                              n(one.as.size()) +
-                              " names; expected one for each");
-    else if (std::abs(sum - 1) > 1e-9)
-      refuse("fractions", "they do not sum to 1");
-    const auto by = value_of<std::string>(one, "by");
-    if (by != to_string(split_kind::random) &&
-        value_of<std::string>(one, "column").empty())
-      refuse("column", "is required with by \"" + by + "\"");
-  }
+  if (one.what == op::split)
+    check_split(one, refuse);
+  if (one.what == op::sort)
+    check_sort(one, refuse);
   if (one.what == op::join) {
-    const auto on = value_of<std::vector<std::string>>(one, "on");
-    const auto right = value_of<std::vector<std::string>>(one, "on_right");
+    const auto on = value_of<texts>(one, "on");
+    const auto right = value_of<texts>(one, "on_right");
     if (!right.empty() && right.size() != on.size())
       refuse("on_right", n(right.size()) + " columns for the " + n(on.size()) +
                              " of \"on\"; expected one for each");
@@ -189,6 +223,72 @@ wiring::needed wiring::needs(const output& what) const {
                   inputs_[one.index].end());
   }
   return out;
+}
+
+namespace {
+
+bool is_row_by_row(op what) {
+  switch (what) {
+  case op::filter:
+  case op::select:
+  case op::drop:
+  case op::rename:
+  case op::cast:
+  case op::derive:
+  case op::limit:
+    return true;
+  default:
+    return false;
+  }
+}
+
+/// Twice where it begins its input anew.
+size_t reads_each_input(const node& one) {
+  if (one.what == op::repeat)
+    return value_of<uint64_t>(one, "times") > 1 ? 2 : 1;
+  return one.what == op::split &&
+                 value_of<std::string>(one, "by") == to_string(split_kind::time)
+             ? 2
+             : 1;
+}
+
+} // namespace
+
+std::set<size_t> kept_nodes(const wiring& wires, const std::vector<node>& nodes,
+                            const output& what) {
+  std::vector<size_t> readers(nodes.size());
+  std::vector<size_t> behind(nodes.size()); // a source, row by row
+  const std::set<size_t> needed = wires.needs(what).nodes;
+  for (size_t index : needed) {
+    const std::vector<output>& inputs = wires.inputs()[index];
+    for (const output& input : inputs)
+      if (!input.of_source)
+        readers[input.index] += reads_each_input(nodes[index]);
+    const size_t before = inputs[0].of_source ? 0 : behind[inputs[0].index];
+    behind[index] = is_row_by_row(nodes[index].what)
+                        ? std::min(before, read_again_max) + 1
+                        : read_again_max + 1;
+  }
+  std::set<size_t> out;
+  for (size_t index : needed)
+    if (readers[index] > 1 && behind[index] > read_again_max)
+      out.insert(index);
+  return out;
+}
+
+std::string draws_as(const std::vector<node>& nodes, size_t index) {
+  const node& one = nodes.at(index);
+  std::string out;
+  for (const std::string& name : one.as)
+    out += (out.empty() ? "" : ", ") + name;
+  if (!out.empty())
+    return out;
+  const auto place =
+      std::count_if(nodes.begin(), nodes.begin() + ptrdiff_t(index) + 1,
+                    [&](const node& other) {
+                      return other.what == one.what && other.as.empty();
+                    });
+  return to_string(one.what) + " " + n(size_t(place));
 }
 
 } // namespace ballast::graph

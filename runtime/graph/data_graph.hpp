@@ -79,6 +79,25 @@ private:
   std::vector<failure> mistakes_;
 };
 
+/// Row-by-row operators between a source and a node whose rows are read again
+/// rather than kept.
+constexpr size_t read_again_max = 8;
+
+/// The nodes whose rows are kept while this output is computed: those that more
+/// than one reader needs, so that each is computed once, however the graph
+/// branches. Not kept, but read again, are sources, and what lies at most
+/// read_again_max row-by-row operators (filter, select, drop, rename, cast,
+/// derive, limit) behind one. So there are at most as many readings of sources
+/// as there are inputs of nodes, times the times of a `repeat`. A split by time
+/// and a repeat count as two readers.
+std::set<size_t> kept_nodes(const wiring& wires, const std::vector<node>& nodes,
+                            const output& what);
+
+/// What a node's draws hang on, beside the seed of the job: its names, or where
+/// it has none, its operator and its place among the nameless ones of that
+/// operator: "train, test", "shuffle 1".
+std::string draws_as(const std::vector<node>& nodes, size_t index);
+
 /// "/data/graph/2"
 std::string pointer_of(size_t node);
 /// How messages call a node: by its name, or by its place: "filter 3".

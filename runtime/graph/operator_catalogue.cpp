@@ -139,7 +139,7 @@ void add_ordered(std::vector<operator_about>& all) {
        .how = flow::blocking,
        .options = {
            {"by", "The columns, the most important first.", texts(), true},
-           {"descending", "Those of them that go down.", texts()}}});
+           {"descending", "Those of `by` that go down.", texts()}}});
   all.push_back(
       {.what = op::distinct,
        .doc = "The first of rows that are equal.",
@@ -172,7 +172,7 @@ void add_ordered(std::vector<operator_about>& all) {
                    "values of `column`.",
             .usual = text("random"),
             .words = all_words<split_kind>()},
-           {"column", "For all but `random`.", text()}}});
+           {"column", "For all but `random`, which has none.", text()}}});
 }
 
 } // namespace

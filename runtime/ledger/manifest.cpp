@@ -229,6 +229,8 @@ json manifest_header(const manifest& in) {
            {"test_rows", in.test_rows}, {"placement", std::move(placement)}};
   if (in.left_out)
     out["left_out"] = *in.left_out;
+  if (in.test_rows_trained_on)
+    out["test_rows_trained_on"] = *in.test_rows_trained_on;
   if (!in.class_names.empty())
     out["class_names"] = in.class_names;
   if (in.whole_chunks)
@@ -244,6 +246,8 @@ manifest read_manifest_header(const json& in, size_t train_chunks) {
   out.content_id = in.at("content_id").get<std::string>();
   out.label = in.at("label").get<std::string>();
   out.sources = in.at("sources").get<std::vector<std::string>>();
+  if (in.contains("test_rows_trained_on"))
+    out.test_rows_trained_on = in.at("test_rows_trained_on").get<uint64_t>();
   if (in.contains("left_out"))
     out.left_out = in.at("left_out").get<std::vector<std::string>>();
   out.class_names = in.value("class_names", std::vector<std::string>());

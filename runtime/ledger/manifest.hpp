@@ -110,6 +110,9 @@ struct manifest {
   row_shape row;
   uint64_t train_rows = 0;
   uint64_t test_rows = 0;
+  /// Of a graph: test rows that come from a source row of which the training
+  /// set has a row, too. Nothing where rows are not traced.
+  std::optional<uint64_t> test_rows_trained_on = {};
   std::vector<chunk_info> train;
   std::vector<chunk_info> test;
   /// The chunks are in tables beside the JSON, not in it; read from JSON alone,

@@ -3,11 +3,14 @@ whoever dies; what `ballast data` says and writes is what the run takes. Method:
 the real program, with a bucket and a database where their servers are there.
 """
 import json
+import os
+import signal
 import sqlite3
 import unittest
 
 from harness.moto import Moto
 from harness.run_files import read_json
+from harness.waiting import wait_until
 
 from ballast_test import BallastTest
 
@@ -150,6 +153,136 @@ class Graph(BallastTest):
         self.ballast("data", "split", source, f"{few}=0.5",
                      f"{self.folder}/rest.csv=0.5", "--where", "x < 10")
         self.assertEqual(len(few.read_text().splitlines()), 1 + 5)
+
+    def test_a_graph_that_branches_again_and_again_is_read_once(self):
+        graph = [{"op": "sort", "from": "people", "by": "age", "as": "n0"}]
+        for i in range(60):
+            graph.append({"op": "join", "from": [f"n{i}", f"n{i}"],
+                          "on": "person", "kind": "semi", "as": f"n{i + 1}"})
+        graph.append({"op": "derive", "columns": {"kind": "person % 2"}})
+        graph.append({"op": "split", "fractions": [0.5, 0.5],
+                      "as": ["train", "test"]})
+        job = self.job({"people": {"format": "csv", "uri": str(self.people)}},
+                       graph)
+        out = self.folder / "out.csv"
+        few = ("prlimit", "--nofile=80")
+        self.ballast("data", "write", job, "n60", out, wrapper=few)
+        self.assertEqual(len(out.read_text().splitlines()), 1 + PEOPLE)
+        self.ballast("data", "show", job, wrapper=few)
+        self.ballast("validate", "--data", job)
+        self.ballast("data", "prepare", job)
+
+    def test_a_node_that_nobody_reads_is_checked_by_all_alike(self):
+        graph = [*self.GRAPH[:1],
+                 {"op": "derive", "columns": {"kind": "person % 2"}},
+                 {"op": "split", "fractions": [0.5, 0.5],
+                  "as": ["train", "test"]},
+                 {"op": "select", "from": "people", "columns": ["agee"],
+                  "as": "unused"}]
+        job = self.job({"people": {"format": "csv", "uri": str(self.people)}},
+                       graph)
+        parts = ["/data/graph/3/columns", "did you mean 'age'?"]
+        for command in (["validate"], ["validate", "--data"],
+                        ["data", "prepare"], ["data", "show"],
+                        ["run", "--no-progress", "--run-dir",
+                         self.folder / "never"]):
+            self.refused(2, parts, *command, job)
+        said = json.loads(self.ballast("validate", "--json", job, code=2).out)
+        self.assertEqual(said["mistakes"][0]["pointer"],
+                         "/data/graph/3/columns")
+
+    def large(self):
+        """Rows that take seconds to write."""
+        path = self.folder / "large.csv"
+        with path.open("w", encoding="utf-8") as out:
+            out.write("x,y,text\n")
+            block = "".join(f"{i},{i % 7},some text of row {i}\n"
+                            for i in range(20000))
+            for _ in range(150):
+                out.write(block)
+        return path
+
+    def left(self, folder):
+        return sorted(str(p) for p in folder.glob("**/*") if p.is_file()
+                      and p.suffix != ".json" and p.name != "large.csv")
+
+    def ended_by(self, number, code, job, begun, *arguments):
+        """The command ends with this code once `begun` finds something."""
+        temporary = self.folder / f"tmp-{number}-{arguments[1]}"
+        temporary.mkdir()
+        self.environment["TMPDIR"] = str(temporary)
+        one = self.start(*arguments)
+        wait_until(lambda: begun(temporary), "the work to begin", 60)
+        os.kill(one.process.pid, number)
+        self.assertEqual(one.wait(60), code, one)
+        return temporary
+
+    def test_a_signal_leaves_nothing_behind(self):
+        large = self.large()
+        job = self.job({"in": {"format": "csv", "uri": str(large)}},
+                       [{"op": "shuffle", "from": "in", "as": "mixed"},
+                        {"op": "sort", "by": "text", "as": "sorted"},
+                        {"op": "split", "fractions": [0.5, 0.5],
+                         "as": ["train", "test"]}])
+        there = lambda temporary: list(temporary.glob("*/rows-*"))
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            out = self.folder / f"out-{number}"
+            temporary = self.ended_by(number, code, job, there, "data",
+                                      "write", job, "sorted", f"{out}.csv")
+            self.assertEqual(list(temporary.iterdir()), [])
+            parts = lambda _: list(self.folder.glob(f"out-{number}/*"))
+            self.ended_by(number, code, job, parts, "data", "partition",
+                          large, out, "--into", "3")
+            self.assertEqual(list(self.folder.glob("out-*")), [])
+        temporary = self.ended_by(signal.SIGKILL, -signal.SIGKILL, job, there,
+                                  "data", "write", job, "sorted",
+                                  self.folder / "out.csv")
+        self.assertTrue(there(temporary))
+        self.ballast("data", "show", job, "--node", "in", "--rows", "1")
+        self.assertEqual(list(temporary.iterdir()), [])
+
+    def test_preparing_ends_with_a_signal_and_leaves_nothing(self):
+        cache = self.folder / "cache"
+        self.environment["BALLAST_CACHE"] = str(cache)
+        job = self.job({"in": {"format": "csv", "uri": str(self.large())}},
+                       [{"op": "shuffle", "from": "in", "as": "mixed"},
+                        {"op": "sort", "by": "text", "as": "sorted"},
+                        {"op": "rename", "columns": {"y": "kind"}},
+                        {"op": "split", "fractions": [0.5, 0.5],
+                         "as": ["train", "test"]}])
+        begun = lambda _: list(cache.glob("*.tmp/rows-*"))
+        for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
+            self.ended_by(number, code, job, begun, "data", "prepare", job)
+            self.assertEqual(list(cache.glob("*.tmp")), [])
+        self.ended_by(signal.SIGINT, 130, job, begun, "run", job,
+                      "--no-progress", "--run-dir", self.folder / "run")
+        self.assertEqual(list(cache.glob("*.tmp")), [])
+
+    def test_what_would_be_ignored_is_refused(self):
+        job = self.job({"people": {"format": "csv", "uri": str(self.people)}},
+                       [{"op": "derive", "from": "people",
+                         "columns": {"kind": "person % 2"}},
+                        {"op": "split", "fractions": [0.5, 0.5],
+                         "as": ["train", "test"]}])
+        self.refused(2, ["--dot", "--json"], "data", "show", job, "--dot",
+                     "--json")
+        self.refused(2, ["--rows", "1000000"], "data", "show", job, "--rows",
+                     "1000001")
+        self.refused(2, ["/data/graph/0/column", "random"], "data", "split",
+                     self.people, f"{self.folder}/a.csv=0.5",
+                     f"{self.folder}/b.csv=0.5", "--column", "age")
+        self.environment["TMPDIR"] = str(self.folder / "gone")
+        self.refused(2, ["gone", "$TMPDIR"], "data", "show", job)
+
+    def test_an_empty_part_is_said(self):
+        same = self.write("same.csv", "x,at\n" + "1,5\n" * 20)
+        one = self.ballast("data", "split", same, f"{self.folder}/a.csv=0.5",
+                           f"{self.folder}/b.csv=0.5", "--by", "time",
+                           "--column", "at")
+        self.assertIn("a.csv has no rows", one.err)
+        done = self.ballast("data", "partition", same, self.folder / "parts",
+                            "--by", "x", "--to", "csv")
+        self.assertIn("column 'x' is in the names of the folders", done.out)
 
 
 if __name__ == "__main__":

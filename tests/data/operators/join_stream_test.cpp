@@ -353,5 +353,26 @@ TEST(join_stream, ends_soon_when_it_is_told_to_and_leaves_no_file) {
   }
 }
 
+TEST(join_stream, compares_whole_numbers_with_fractions_as_numbers) {
+  const spill_folder folder;
+  const auto whole =
+      rows_of({arrow::field("n", arrow::int64())},
+              R"([{"n":2},{"n":9007199254740993},{"n":9223372036854775807}])");
+  const auto fractions = rows_of({arrow::field("n", arrow::float64())},
+                                 R"([{"n":2},{"n":2.5},{"n":9007199254740992},
+                  {"n":9223372036854775808}])");
+  for (const uint64_t memory : {uint64_t{1}, uint64_t{1} << 30}) {
+    EXPECT_THAT(lines_of(*all_of(join_rows(
+                    stream_of(whole), stream_of(fractions),
+                    {join_kind::inner, {"n"}, {}}, folder.context(memory)))),
+                ElementsAre("2 0"))
+        << "no float64 is 2^53 + 1, or 2^63 - 1";
+    EXPECT_THAT(lines_of(*all_of(join_rows(
+                    stream_of(fractions), stream_of(whole),
+                    {join_kind::inner, {"n"}, {}}, folder.context(memory)))),
+                ElementsAre("2 0"));
+  }
+}
+
 } // namespace
 } // namespace ballast::data

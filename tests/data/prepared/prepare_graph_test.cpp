@@ -168,5 +168,60 @@ TEST_F(graph_sets, refuse_a_label_with_its_file_and_row) {
   }
 }
 
+TEST_F(graph_sets, count_test_rows_of_which_the_model_saw_the_source_row) {
+  const auto made_of = [this](const std::string& first,
+                              std::vector<std::string>& told) {
+    return prepare(
+        graph_job("[" + first + R"({"op": "split", "fractions": [0.5, 0.5],
+                                     "as": ["train", "test"]}])",
+                  {{"from", "train"}, {"label", "y"}},
+                  json{{"from", "test"}, {"label", "y"}}),
+        folder_ / "cache",
+        {.warn = [&](const std::string& line) { told.push_back(line); }});
+  };
+  std::vector<std::string> told;
+  const auto twice =
+      made_of(R"({"op": "repeat", "from": "a", "times": 20},)", told);
+  EXPECT_GT(twice->about().test_rows_trained_on, 300u);
+  EXPECT_THAT(told, testing::Contains(testing::HasSubstr(
+                        "test rows come from rows of the sources that are in "
+                        "the training set, too")));
+  told.clear();
+  const auto once = made_of(R"({"op": "shuffle", "from": "a"},)", told);
+  EXPECT_EQ(once->about().test_rows_trained_on, 0u);
+  EXPECT_THAT(told, testing::Not(testing::Contains(
+                        testing::HasSubstr("training set, too"))));
+}
+
+TEST_F(graph_sets, count_the_rows_that_they_share_without_a_test_set_too) {
+  const auto set = made(
+      graph_job(R"([{"op": "repeat", "from": "a", "times": 20, "as": "all"}])",
+                {{"from", "all"}, {"label", "y"}}));
+  EXPECT_EQ(set->about().test_rows_trained_on, set->about().test_rows);
+}
+
+TEST_F(graph_sets, are_not_made_while_a_node_that_nobody_reads_is_wrong) {
+  const job what = graph_job(
+      R"([{"op": "limit", "from": "a", "rows": 30, "as": "some"},
+          {"op": "select", "from": "b", "columns": ["xx"], "as": "unused"}])",
+      {{"from", "some"}, {"label", "y"}});
+  try {
+    made(what);
+    ADD_FAILURE() << "was taken";
+  } catch (const ballast_error& error) {
+    EXPECT_EQ(error.what_failed().pointer, "/data/graph/1/columns");
+  }
+}
+
+TEST_F(graph_sets, do_not_change_with_a_node_in_front_that_draws_nothing) {
+  const auto set = [this](const std::string& front) {
+    return made(graph_job("[" + front + R"({"op": "shuffle", "from": "a",
+                                             "as": "some"}])",
+                          {{"from", "some"}, {"label", "y"}}))
+        ->folder();
+  };
+  EXPECT_EQ(set(""), set(R"({"op": "limit", "from": "b", "rows": 1},)"));
+}
+
 } // namespace
 } // namespace ballast::data

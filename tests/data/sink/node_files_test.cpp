@@ -3,6 +3,7 @@
 #include "data/sink/node_files.hpp"
 
 #include "data/sink/record_writer.hpp"
+#include "data/sink/source_versions.hpp"
 #include "tests/data/some_chunks.hpp"
 #include "tests/data/source/stream_tester.hpp"
 
@@ -117,6 +118,39 @@ TEST_F(node_files, of_a_partition_into_n_take_rows_in_turn) {
   EXPECT_EQ(written[0].rows, 2u);
   EXPECT_EQ(written[1].rows, 1u);
   EXPECT_EQ(written[1].path.filename(), "part-00001.jsonl");
+}
+
+TEST_F(node_files, are_not_written_of_a_source_that_changes_meanwhile) {
+  const job what = of("in.csv");
+  const source_versions sources(what.data, {"a", "in"}, {});
+  EXPECT_NO_THROW(sources.check_unchanged());
+  std::ofstream(folder_ / "in.csv", std::ios::app) << "dan,1,rome\n";
+  EXPECT_THAT(refusal_of([&] { sources.check_unchanged(); }),
+              has_all({"in.csv: changed while it was read"}));
+}
+
+TEST_F(node_files, of_several_are_all_taken_back_if_one_fails) {
+  // What is there when the last one is published, but was not before.
+  const job what = of("in.csv");
+  EXPECT_THAT(
+      refusal_of(
+          [&] {
+            write_nodes(what, {"a", "b"}, {file("a.csv"), file("no/b.csv")});
+          },
+          errc::run_dir_unusable),
+      has_all({"no/b.csv"}));
+  EXPECT_FALSE(fs::exists(file("a.csv")));
+}
+
+TEST_F(node_files, of_a_type_that_the_format_lacks_leave_nothing) {
+  job what = of("in.csv");
+  std::ofstream(folder_ / "in.jsonl") << "{\"x\": [1, 2]}\n";
+  what.data.sources["in"].format = source_format::jsonl;
+  what.data.sources["in"].uri = file("in.jsonl");
+  refusal_of([&] { write_nodes(what, {"in"}, {file("out.csv")}); },
+             errc::run_dir_unusable);
+  for (const auto& one : fs::directory_iterator(folder_.path()))
+    EXPECT_THAT(one.path().filename().string(), testing::StartsWith("in."));
 }
 
 } // namespace

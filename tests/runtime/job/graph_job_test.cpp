@@ -167,5 +167,32 @@ TEST(wiring, knows_what_an_output_needs) {
   EXPECT_EQ(needed.sources, std::set<size_t>{1});
 }
 
+TEST(graph_job, refuses_what_would_be_ignored) {
+  EXPECT_EQ(mistakes_of(with_graph({{{"op", "sort"},
+                                     {"from", "people"},
+                                     {"by", {"a", "b"}},
+                                     {"descending", {"b", "c"}},
+                                     {"as", "clean"}}})),
+            "/data/graph/0/descending: \"c\" is none of \"by\", which are "
+            "\"a\", \"b\"\n");
+  EXPECT_EQ(mistakes_of(with_graph({{{"op", "split"},
+                                     {"from", "people"},
+                                     {"column", "a"},
+                                     {"fractions", {0.5, 0.5}},
+                                     {"as", {"clean", "rest"}}}})),
+            "/data/graph/0/column: means nothing with by \"random\"; leave it "
+            "out, or say by \"stratified\", \"group\" or \"time\"\n");
+}
+
+TEST(graph_job, refuses_a_part_that_would_have_no_row) {
+  EXPECT_EQ(mistakes_of(with_graph({{{"op", "split"},
+                                     {"from", "people"},
+                                     {"fractions", {0.9999, 0.0001}},
+                                     {"as", {"clean", "rest"}}}})),
+            "/data/graph/0/fractions: expected at least 0.001 for each part: "
+            "rows are dealt in runs of at most 1000, of which a smaller part "
+            "would have none\n");
+}
+
 } // namespace
 } // namespace ballast

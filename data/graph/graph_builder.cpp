@@ -1,0 +1,309 @@
+#include "data/graph/graph_builder.hpp"
+
+#include "data/base/content_hash.hpp"
+#include "data/graph/graph_sources.hpp"
+#include "data/operators/counted_stream.hpp"
+#include "data/operators/distinct_stream.hpp"
+#include "data/operators/filter_stream.hpp"
+#include "data/operators/join_stream.hpp"
+#include "data/operators/shuffle_stream.hpp"
+#include "data/operators/sort_stream.hpp"
+#include "data/operators/split_stream.hpp"
+#include "data/operators/united_stream.hpp"
+#include "runtime/base/check.hpp"
+#include "runtime/base/random.hpp"
+
+#include <arrow/api.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace ballast::data {
+
+namespace {
+
+using graph::op;
+
+using texts = std::vector<std::string>;
+using by_column = std::map<std::string, std::string>;
+using schema_pointer = std::shared_ptr<arrow::Schema>;
+
+std::vector<sort_key> keys_of(const graph::node& one) {
+  const auto down = value_of<texts>(one, "descending");
+  std::vector<sort_key> out;
+  for (const std::string& column : value_of<texts>(one, "by"))
+    out.push_back({column, std::count(down.begin(), down.end(), column) > 0});
+  return out;
+}
+
+split_terms terms_of_split(const graph::node& one) {
+  split_terms out;
+  out.by = *parse_word<graph::split_kind>(value_of<std::string>(one, "by"));
+  out.column = value_of<std::string>(one, "column");
+  out.fractions = value_of<std::vector<double>>(one, "fractions");
+  return out;
+}
+
+stream_pointer joined(const graph::node& one, std::vector<named_stream> from,
+                      const operator_context& how) {
+  join_terms terms;
+  terms.kind =
+      *parse_word<graph::join_kind>(value_of<std::string>(one, "kind"));
+  terms.on_left = value_of<texts>(one, "on");
+  terms.on_right = value_of<texts>(one, "on_right");
+  terms.suffix = value_of<std::string>(one, "suffix");
+  return join_rows(std::move(from[0].from), std::move(from[1].from),
+                   std::move(terms), how);
+}
+
+/// Stands for a node of which only the columns are asked.
+class schema_alone final : public operator_stream {
+public:
+  schema_alone(schema_pointer schema, operator_context context)
+      : operator_stream(std::move(context)) {
+    set_schema(std::move(schema));
+  }
+
+protected:
+  void begin(const std::vector<int>& /*columns*/) override {}
+  std::shared_ptr<arrow::RecordBatch> produce() override { return nullptr; }
+};
+
+uint64_t number_of(const std::string& name) {
+  content_hash hash;
+  hash.update(name);
+  return hash.digest();
+}
+
+std::set<size_t> inputs_of_repeats(const data_spec& data,
+                                   const graph::wiring& wires) {
+  std::set<size_t> out;
+  for (size_t i = 0; i < data.graph.size(); ++i)
+    if (data.graph[i].what == op::repeat)
+      for (const graph::output& one : wires.inputs()[i])
+        if (!one.of_source)
+          out.insert(one.index);
+  return out;
+}
+
+} // namespace
+
+graph_builder::graph_builder(const data_spec& data, const graph_terms& terms,
+                             std::shared_ptr<row_origins> origins,
+                             const graph::output& what)
+    : data_(data), terms_(terms), origins_(std::move(origins)),
+      sources_(names_of_sources(data)), wires_(sources_, data.graph),
+      what_(what), to_keep_(graph::kept_nodes(wires_, data.graph, what)),
+      repeated_(inputs_of_repeats(data, wires_)),
+      found_(std::make_shared<std::map<size_t, found_source>>()) {}
+
+graph_builder::graph_builder(const data_spec& data, const graph_terms& terms,
+                             all_nodes /*unused*/)
+    : data_(data), terms_(terms), origins_(std::make_shared<row_origins>()),
+      sources_(names_of_sources(data)), wires_(sources_, data.graph), what_{},
+      found_(std::make_shared<std::map<size_t, found_source>>()),
+      only_schemas_(true) {}
+
+stream_pointer graph_builder::build() {
+  return output(what_);
+}
+
+stream_pointer graph_builder::build_all_parts() {
+  BALLAST_CHECK(!what_.of_source, "a source has no parts");
+  return node(what_.index);
+}
+
+std::vector<schema_pointer> graph_builder::schemas(const data_spec& data,
+                                                   const graph_terms& terms,
+                                                   bool here) {
+  graph_builder all(data, terms, all_nodes{});
+  for (size_t i = 0; i < data.graph.size(); ++i) {
+    const std::vector<graph::output>& inputs = all.wires_.inputs()[i];
+    const bool known = !here || std::all_of(inputs.begin(), inputs.end(),
+                                            [&](const auto& one) {
+                                              return all.is_known(one);
+                                            });
+    all.known_.push_back(known ? all.node(i)->schema() : nullptr);
+  }
+  std::vector<schema_pointer> out = all.known_;
+  for (size_t i = 0; i < data.graph.size(); ++i)
+    if (data.graph[i].what == op::split && out[i] != nullptr)
+      out[i] = all.output({false, i, 0})->schema(); // without the part's number
+  return out;
+}
+
+bool graph_builder::is_known(const graph::output& what) {
+  if (!what.of_source)
+    return known_.at(what.index) != nullptr;
+  const source_spec& spec = data_.sources.at(sources_[what.index]);
+  if (spec.format == source_format::sql ||
+      (spec.uri.find("://") != std::string::npos &&
+       !spec.uri.starts_with("file://")))
+    return false;
+  try {
+    source(what.index);
+    return true;
+  } catch (const ballast_error& error) {
+    if (error.what_failed().code == errc::stopped)
+      throw;
+    return false;
+  }
+}
+
+operator_context graph_builder::context(const std::string& pointer,
+                                        const std::string& name,
+                                        uint64_t stream) const {
+  operator_context out;
+  out.pointer = pointer;
+  out.name = name;
+  out.memory_bytes = terms_.memory_bytes;
+  out.spill = terms_.spill;
+  out.seed = mix(terms_.seed, stream);
+  out.stop = terms_.stop;
+  out.origins = origins_;
+  return out;
+}
+
+operator_context graph_builder::context_of(size_t node) const {
+  return context(graph::pointer_of(node), graph::name_of(data_.graph, node),
+                 number_of(graph::draws_as(data_.graph, node)));
+}
+
+stream_pointer graph_builder::output(const graph::output& what) {
+  if (what.of_source)
+    return source(what.index);
+  stream_pointer rows;
+  if (only_schemas_)
+    rows = std::make_unique<schema_alone>(known_.at(what.index),
+                                          context_of(what.index));
+  else if (to_keep_.count(what.index) > 0)
+    rows = kept_rows::reader(kept(what.index));
+  else
+    rows = node(what.index);
+  return data_.graph[what.index].what == op::split
+             ? rows_of_part(std::move(rows), what.port, context_of(what.index))
+             : std::move(rows);
+}
+
+stream_pointer graph_builder::source(size_t index) {
+  const std::string& name = sources_[index];
+  found_source& found = (*found_)[index];
+  const operator_context how = context("/data/sources/" + name, name, 0);
+  stream_pointer out =
+      source_rows(data_.sources.at(name), index, origins_, found, how);
+  return only_schemas_ ? std::make_unique<schema_alone>(out->schema(), how)
+                       : std::move(out);
+}
+
+std::shared_ptr<kept_rows> graph_builder::kept(size_t index) {
+  std::shared_ptr<kept_rows>& out = kept_[index];
+  if (out == nullptr)
+    out = std::make_shared<kept_rows>(node(index), context_of(index),
+                                      repeated_.count(index) > 0);
+  return out;
+}
+
+/// Of a split all parts.
+stream_pointer graph_builder::node(size_t index) {
+  const graph::node& one = data_.graph[index];
+  const operator_context how = context_of(index);
+  if (graph::about(one.what).inputs_max > 1)
+    return united(index, how);
+  if (one.what == op::repeat)
+    return repeat(index, how);
+  if (one.what == op::split)
+    return dealt(index, how);
+  return of_one(one, output(wires_.inputs()[index][0]), how);
+}
+
+stream_pointer graph_builder::of_one(const graph::node& one,
+                                     stream_pointer from,
+                                     const operator_context& how) {
+  switch (one.what) {
+  case op::filter:
+    return filter_rows(std::move(from), value_of<std::string>(one, "where"),
+                       how);
+  case op::select:
+    return select_columns(std::move(from), value_of<texts>(one, "columns"),
+                          how);
+  case op::drop:
+    return drop_columns(std::move(from), value_of<texts>(one, "columns"), how);
+  case op::rename:
+    return rename_columns(std::move(from), value_of<by_column>(one, "columns"),
+                          how);
+  case op::cast:
+    return cast_columns(std::move(from), value_of<by_column>(one, "columns"),
+                        how);
+  case op::derive:
+    return derive_columns(std::move(from), value_of<by_column>(one, "columns"),
+                          how);
+  case op::limit:
+    return limit_rows(std::move(from), value_of<uint64_t>(one, "rows"),
+                      value_of<uint64_t>(one, "skip"), how);
+  case op::sort:
+    return sort_rows(std::move(from), keys_of(one), how);
+  case op::distinct:
+    return distinct_rows(std::move(from), value_of<texts>(one, "on"), how);
+  case op::shuffle:
+    return shuffle_rows(std::move(from), how);
+  case op::repeat:
+  case op::concat:
+  case op::zip:
+  case op::mix:
+  case op::join:
+  case op::split:
+    break;
+  }
+  BALLAST_CHECK(false, "an operator of another kind");
+}
+
+stream_pointer graph_builder::repeat(size_t index,
+                                     const operator_context& how) {
+  const graph::output input = wires_.inputs()[index][0];
+  stream_pointer from = output(input);
+  stream_maker again;
+  if (!input.of_source && to_keep_.count(input.index) > 0) {
+    // Not the builder: it would be held by what it holds.
+    again = [of = kept(input.index), split_port = input.port,
+             is_split = data_.graph[input.index].what == op::split,
+             its = context_of(input.index)] {
+      stream_pointer rows = kept_rows::reader(of);
+      return is_split ? rows_of_part(std::move(rows), split_port, its)
+                      : std::move(rows);
+    };
+  } else { // a source, or little behind one: nothing there is kept
+    const auto self = std::make_shared<graph_builder>(*this);
+    self->kept_.clear();
+    again = [self, input] { return self->output(input); };
+  }
+  return repeat_rows(std::move(from), std::move(again),
+                     value_of<uint64_t>(data_.graph[index], "times"), how);
+}
+
+stream_pointer graph_builder::dealt(size_t index, const operator_context& how) {
+  const split_terms terms = terms_of_split(data_.graph[index]);
+  const graph::output input = wires_.inputs()[index][0];
+  stream_pointer from = output(input);
+  stream_pointer first_pass =
+      terms.by == graph::split_kind::time ? output(input) : nullptr;
+  return dealt_rows(std::move(from), std::move(first_pass), terms, how);
+}
+
+stream_pointer graph_builder::united(size_t index,
+                                     const operator_context& how) {
+  const graph::node& one = data_.graph[index];
+  const std::vector<graph::output>& inputs = wires_.inputs()[index];
+  std::vector<named_stream> from;
+  for (size_t i = 0; i < inputs.size(); ++i)
+    from.push_back({one.from[i], output(inputs[i])});
+  if (one.what == op::join)
+    return joined(one, std::move(from), how);
+  if (one.what == op::concat)
+    return concat_rows(std::move(from), how);
+  if (one.what == op::zip)
+    return zip_rows(std::move(from), how);
+  return mix_rows(std::move(from),
+                  value_of<std::vector<double>>(one, "weights"), how);
+}
+
+} // namespace ballast::data

@@ -1,0 +1,84 @@
+/// Builds the operators of a job's graph, from the sources up, and checks every
+/// column and expression on the way, before a row is read. Includes Arrow; for
+/// source files of data/ only.
+///
+/// Each node is built once, whoever reads it: what several need is kept
+/// (graph::kept_nodes says what). One owner, one thread; the streams outlive
+/// it. Errors name the field of the node.
+#pragma once
+
+#include "data/operators/kept_rows.hpp"
+#include "data/operators/row_origin.hpp"
+#include "data/operators/source_stream.hpp"
+#include "runtime/job/job.hpp"
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace ballast::data {
+
+struct graph_terms {
+  uint64_t seed = 0;
+  uint64_t memory_bytes = uint64_t{256} << 20; // for each blocking operator
+  /// For rows that do not fit; empty: a folder of its own for temporary files.
+  std::filesystem::path spill = {};
+  store::work_watch stop = {};
+};
+
+class graph_builder {
+public:
+  /// For the rows of one output. `data` stays as long as the streams.
+  graph_builder(const data_spec& data, const graph_terms& terms,
+                std::shared_ptr<row_origins> origins,
+                const graph::output& what);
+
+  /// Once.
+  stream_pointer build();
+  /// Of a split, instead of one part: dealt_rows().
+  stream_pointer build_all_parts();
+
+  /// Of each node, by what the nodes before it would give; opens each source
+  /// that a node reads once. `here`: only sources that are files of this
+  /// machine; null stands for nodes that need others, or one that cannot be
+  /// opened.
+  static std::vector<std::shared_ptr<arrow::Schema>>
+  schemas(const data_spec& data, const graph_terms& terms, bool here = false);
+
+private:
+  struct all_nodes {};
+  graph_builder(const data_spec& data, const graph_terms& terms, all_nodes);
+
+  bool is_known(const graph::output& what);
+  operator_context context(const std::string& pointer, const std::string& name,
+                           uint64_t stream) const;
+  operator_context context_of(size_t node) const;
+  stream_pointer output(const graph::output& what);
+  stream_pointer source(size_t index);
+  stream_pointer node(size_t index);
+  stream_pointer of_one(const graph::node& one, stream_pointer from,
+                        const operator_context& how);
+  stream_pointer repeat(size_t index, const operator_context& how);
+  stream_pointer dealt(size_t index, const operator_context& how);
+  stream_pointer united(size_t index, const operator_context& how);
+  std::shared_ptr<kept_rows> kept(size_t index);
+
+  const data_spec& data_;
+  const graph_terms terms_;
+  const std::shared_ptr<row_origins> origins_;
+  const std::vector<std::string> sources_;
+  const graph::wiring wires_;
+  const graph::output what_;
+  std::set<size_t> to_keep_;
+  std::set<size_t> repeated_; // of those: they are begun again later
+  std::map<size_t, std::shared_ptr<kept_rows>> kept_;
+  std::shared_ptr<std::map<size_t, found_source>> found_; // by source
+  /// Of nodes whose schema alone is asked for, what is known already.
+  bool only_schemas_ = false;
+  std::vector<std::shared_ptr<arrow::Schema>> known_;
+};
+
+} // namespace ballast::data

@@ -1,0 +1,36 @@
+/// The rows of a node that several read: computed once, as far as the reader
+/// that is furthest ahead has come, and kept for the others. Includes Arrow;
+/// for source files of data/ only.
+///
+/// In memory are those that some reader still lacks. Once they are more than
+/// the context's memory, all that come are written to a file, which each reader
+/// reads on its own. Columns that no reader wants are not computed. The readers
+/// own it together and are read by one thread, in any order. Errors: the
+/// node's, and those of spill_file.hpp.
+#pragma once
+
+#include "data/operators/column_stream.hpp"
+
+#include <memory>
+
+namespace ballast::data {
+
+class kept_rows {
+public:
+  /// `again`: readers may still be made when others have read, so that no row
+  /// is ever dropped.
+  kept_rows(stream_pointer from, operator_context context, bool again);
+  ~kept_rows();
+  kept_rows(const kept_rows&) = delete;
+
+  /// Another reader, of all rows from the first on. All that are made before a
+  /// row is read must be read, or destroyed, for rows to be dropped.
+  static stream_pointer reader(const std::shared_ptr<kept_rows>& of);
+
+private:
+  friend class kept_reader;
+  class store;
+  const std::unique_ptr<store> store_;
+};
+
+} // namespace ballast::data

@@ -1,0 +1,36 @@
+/// What the sources of some outputs were when their reading began, so that a
+/// change meanwhile is seen: of a file of this machine its size, time and
+/// inode, of one in a store its ETag. A database of PostgreSQL is not looked
+/// at: its rows are read in one transaction. One thread. Errors: ballast_error{
+/// invalid_data} names the file that changed.
+#pragma once
+
+#include "runtime/job/job.hpp"
+#include "store/work_watch.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ballast::data {
+
+class source_versions {
+public:
+  /// `data` stays as long as this.
+  source_versions(const data_spec& data,
+                  const std::vector<std::string>& outputs,
+                  const store::work_watch& stop);
+
+  void check_unchanged() const;
+
+private:
+  using file = std::pair<std::string, std::string>; // name, version
+  std::vector<file> look() const;
+
+  const data_spec& data_;
+  std::vector<std::string> sources_; // each once
+  store::work_watch stop_;
+  std::vector<file> found_;
+};
+
+} // namespace ballast::data

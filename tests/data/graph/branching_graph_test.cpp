@@ -1,0 +1,197 @@
+// Goal: a graph that branches reads its sources a few times and gives the rows
+// it would give otherwise, whatever the memory; what nobody should name cannot
+// be named, and what nobody reads is checked. Method: long chains in which each
+// node reads the one before twice.
+#include "data/graph/graph_sources.hpp"
+#include "tests/data/graph/graph_rows.hpp"
+
+#include <arrow/api.h>
+
+namespace ballast::data {
+namespace {
+
+using testing::ElementsAre;
+namespace fs = std::filesystem;
+
+class branching_graphs : public graph_rows {};
+
+/// `count` nodes, each of which reads the one before twice.
+std::string chain(const std::string& node, int count) {
+  std::string out = R"([{"op": "limit", "from": "people", "rows": 9,
+                         "as": "n0"})";
+  for (int i = 1; i <= count; ++i) {
+    std::string one = node;
+    for (size_t at; (at = one.find("BEFORE")) != std::string::npos;)
+      one.replace(at, 6, "n" + std::to_string(i - 1));
+    one.replace(one.find("NAME"), 4, "n" + std::to_string(i));
+    out += ", " + one;
+  }
+  return out + "]";
+}
+
+TEST_F(branching_graphs, of_a_long_chain_that_branches_are_computed_once) {
+  const job joins = with(chain(R"({"op": "join", "from": ["BEFORE", "BEFORE"],
+                                   "on": "name", "kind": "semi",
+                                   "as": "NAME"})",
+                               200),
+                         "n200");
+  EXPECT_THAT(rows_of(joins, "n200", {0}),
+              ElementsAre("ann", "bob", "cat", "dan"));
+  const job mixes = with(chain(R"({"op": "mix", "from": ["BEFORE", "BEFORE"]},
+                    {"op": "distinct", "as": "NAME"})",
+                               100),
+                         "n100");
+  EXPECT_THAT(rows_of(mixes, "n100", {0}),
+              ElementsAre("ann", "bob", "cat", "dan"));
+  const job repeats = with(chain(R"({"op": "repeat", "from": "BEFORE",
+                                     "times": 3},
+                                    {"op": "distinct", "as": "NAME"})",
+                                 100),
+                           "n100");
+  EXPECT_THAT(rows_of(repeats, "n100", {0}),
+              ElementsAre("ann", "bob", "cat", "dan"));
+}
+
+TEST_F(branching_graphs, of_many_splits_by_time_read_the_source_a_few_times) {
+  std::string text = "x,at\n";
+  for (int i = 0; i < 500; ++i)
+    text += std::to_string(i) + "," + std::to_string(i) + "\n";
+  write("people.csv", text);
+  std::string nodes = R"([{"op": "sort", "from": "people", "by": "x",
+                          "as": "n0"})";
+  for (int i = 1; i <= 100; ++i)
+    nodes += R"(, {"op": "split", "from": "n)" + std::to_string(i - 1) +
+             R"(", "by": "time", "column": "at", "fractions": [0.5, 0.5],
+                 "as": ["early)" +
+             std::to_string(i) + "\", \"n" + std::to_string(i) + "\"]}";
+  const job what = with(nodes + "]", "n100");
+  EXPECT_LE(rows_of(what, "n100").size(), 1u);
+  EXPECT_EQ(rows_of(what, "n3").size(), 62u);
+}
+
+TEST_F(branching_graphs, are_the_same_with_little_memory) {
+  std::string text = "x,y\n";
+  for (int i = 0; i < 50000; ++i)
+    text += std::to_string(i) + "," + std::to_string(i * 7919 % 1000) + "\n";
+  write("people.csv", text);
+  const job what = with(R"([{"op": "shuffle", "from": "people", "as": "a"},
+                            {"op": "limit", "from": "a", "rows": 20000,
+                             "as": "b"},
+                            {"op": "concat", "from": ["a", "b", "a"]},
+                            {"op": "repeat", "times": 2, "as": "out"}])");
+  const auto all = [&](uint64_t memory) {
+    graph_stream rows(what.data, "out", {.seed = 1, .memory_bytes = memory});
+    rows.choose({0, 1});
+    return data::rows_of(rows);
+  };
+  EXPECT_EQ(all(1).size(), 240000u);
+  EXPECT_EQ(all(1), all(uint64_t{1} << 30));
+}
+
+TEST_F(branching_graphs, of_one_split_are_all_there_in_one_pass) {
+  const job what = with(R"([{"op": "shuffle", "from": "people"},
+                            {"op": "split", "fractions": [0.5, 0.5],
+                             "as": ["a", "b"]}])",
+                        "a");
+  graph_stream both(what.data, graph::output{false, 1, 0}, {.seed = what.seed},
+                    graph_stream::parts::all);
+  const auto schema = both.choose_all();
+  EXPECT_THAT(schema->field_names(), ElementsAre("name", "age", "city"));
+  std::vector<std::string> parts[2];
+  while (const auto batch = both.next()) {
+    const auto& part = static_cast<const arrow::UInt8Array&>(*batch->column(3));
+    const auto& name =
+        static_cast<const arrow::StringArray&>(*batch->column(0));
+    for (int64_t i = 0; i < batch->num_rows(); ++i)
+      parts[part.Value(i)].push_back(name.GetString(i));
+  }
+  EXPECT_EQ(parts[0], rows_of(what, "a", {0}));
+  EXPECT_EQ(parts[1], rows_of(what, "b", {0}));
+}
+
+TEST_F(branching_graphs, of_a_draw_do_not_change_with_a_node_in_front) {
+  std::string text = "x\n";
+  for (int i = 0; i < 100; ++i)
+    text += std::to_string(i) + "\n";
+  write("people.csv", text);
+  const std::string draws = R"({"op": "shuffle", "from": "people"},
+                               {"op": "limit", "rows": 50},
+                               {"op": "split", "fractions": [0.5, 0.5],
+                                "as": ["out", "rest"]}])";
+  EXPECT_EQ(rows("[" + draws),
+            rows(R"([{"op": "limit", "from": "more", "rows": 1, "as": "z"},)" +
+                 draws));
+}
+
+TEST_F(branching_graphs, have_no_origin_that_a_user_could_name) {
+  for (const std::string node :
+       {R"j({"op": "filter", "from": "people", "where": "\"__origin\" >= 0",
+             "as": "out"})j",
+        R"j({"op": "derive", "from": "people",
+             "columns": {"z": "\"__origin\" + 0"}, "as": "out"})j",
+        R"j({"op": "sort", "from": "people", "by": "__origin", "as": "out"})j",
+        R"j({"op": "distinct", "from": "people", "on": "__origin",
+             "as": "out"})j",
+        R"j({"op": "select", "from": "people", "columns": "__origin",
+             "as": "out"})j",
+        R"j({"op": "cast", "from": "people", "columns": {"__origin": "text"},
+             "as": "out"})j",
+        R"j({"op": "join", "from": ["people", "more"], "on": "__origin",
+             "as": "out"})j",
+        R"j({"op": "split", "from": "people", "by": "group",
+             "column": "__origin", "fractions": [0.5, 0.5],
+             "as": ["out", "rest"]})j"}) {
+    const std::string why = refusal("[" + node + "]");
+    EXPECT_THAT(why, has_all({"/data/graph/0", "__origin"})) << node;
+    EXPECT_EQ(why.find("'__origin',"), std::string::npos) << why;
+  }
+}
+
+TEST_F(branching_graphs, zip_names_both_that_have_a_column) {
+  EXPECT_EQ(refusal(R"([{"op": "zip", "from": ["people", "more"],
+                         "as": "out"}])"),
+            "/data/graph/0/from: 'people' and 'more' both have a column "
+            "'city'; rename one of them");
+}
+
+TEST_F(branching_graphs, of_a_split_into_too_many_strata_are_refused_early) {
+  std::string text = "x\n";
+  for (int i = 0; i < 3000; ++i)
+    text += std::to_string(i) + "\n";
+  write("people.csv", text);
+  const job what = with(R"([{"op": "split", "from": "people",
+                             "by": "stratified", "column": "x",
+                             "fractions": [0.123, 0.877],
+                             "as": ["out", "rest"]}])");
+  graph_stream rows(what.data, "out", {.seed = 1, .memory_bytes = 1 << 20});
+  EXPECT_THAT(refusal_of([&] { data::rows_of(rows); }),
+              has_all({"/data/graph/0/column: 'x' has more than", "group"}));
+}
+
+TEST_F(branching_graphs, of_every_node_are_looked_at_before_one_is_read) {
+  const job what = with(R"([{"op": "limit", "from": "people", "rows": 1,
+                             "as": "out"},
+                            {"op": "filter", "from": "more",
+                             "where": "agee > 1", "as": "unused"}])");
+  EXPECT_THAT(refusal_of([&] { schemas_of_nodes(what.data); }),
+              has_all({"/data/graph/1/where", "age"}));
+  EXPECT_THAT(refusal_of([&] { schemas_of_nodes_here(what.data); }),
+              has_all({"/data/graph/1/where", "age"}));
+  fs::remove(folder_ / "more.csv");
+  EXPECT_NO_THROW(schemas_of_nodes_here(what.data)) << "it cannot know";
+}
+
+TEST_F(branching_graphs, of_a_chain_have_schemas_at_once) {
+  const job what = with(chain(R"({"op": "join", "from": ["BEFORE", "BEFORE"],
+                                  "on": "name", "kind": "semi",
+                                  "as": "NAME"})",
+                              200),
+                        "n200");
+  const auto schemas = schemas_of_nodes(what.data);
+  ASSERT_EQ(schemas.size(), 201u);
+  EXPECT_THAT(schemas.back()->field_names(),
+              ElementsAre("name", "age", "city", "__origin"));
+}
+
+} // namespace
+} // namespace ballast::data
