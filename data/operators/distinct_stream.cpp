@@ -155,8 +155,8 @@ private:
   uint64_t position_ = 0;
   std::optional<level> first_;
   std::optional<sorted_runs> runs_; // once the input is read
-  row_numbers fresh_;
-  row_numbers refused_;
+  row_indices fresh_;
+  row_indices refused_;
 };
 
 } // namespace

@@ -13,7 +13,7 @@ namespace ballast::data {
 std::shared_ptr<arrow::RecordBatch> ordered_rows::next() {
   if (at_ == order_.size()) {
     rows_ = nullptr;
-    row_numbers().swap(order_);
+    row_indices().swap(order_);
     at_ = 0;
     return nullptr;
   }
@@ -58,7 +58,7 @@ std::vector<std::shared_ptr<arrow::RecordBatch>> held_rows::take() {
 ordered_rows held_rows::in_order(const row_ordering& ordering) {
   std::shared_ptr<arrow::RecordBatch> rows =
       together(schema_, take(), context_);
-  row_numbers order =
+  row_indices order =
       order_of(ordering.keys_of(*rows), rows->num_rows(), context_.stop);
   return {std::move(rows), std::move(order), context_};
 }

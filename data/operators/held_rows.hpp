@@ -17,18 +17,18 @@ namespace ballast::data {
 class ordered_rows {
 public:
   ordered_rows() = default;
-  ordered_rows(std::shared_ptr<arrow::RecordBatch> rows, row_numbers order,
+  ordered_rows(std::shared_ptr<arrow::RecordBatch> rows, row_indices order,
                const operator_context& context)
       : rows_(std::move(rows)), order_(std::move(order)), context_(&context) {}
 
   const std::shared_ptr<arrow::RecordBatch>& rows() const { return rows_; }
-  const row_numbers& order() const { return order_; }
+  const row_indices& order() const { return order_; }
   /// The next of them, as a batch of its own; null at the end, which frees all.
   std::shared_ptr<arrow::RecordBatch> next();
 
 private:
   std::shared_ptr<arrow::RecordBatch> rows_;
-  row_numbers order_;
+  row_indices order_;
   const operator_context* context_ = nullptr;
   size_t at_ = 0;
 };

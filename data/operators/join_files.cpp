@@ -198,7 +198,7 @@ void join_files::pass_left(spill_reader& left, join_table& table,
       const batch rows = some->Slice(first, rows_at_once);
       probe.begin(rows, left_.keys);
       const key_table::numbers& found = probe.found();
-      row_numbers kept;
+      row_indices kept;
       for (uint32_t row = 0; row < found.size(); ++row) {
         const bool is = found[row] != key_table::absent;
         if (!at_once && is)
@@ -229,7 +229,7 @@ void join_files::end_left(spill_reader& left, const seen_rows& left_seen) {
   std::optional<spill_writer> out;
   size_t before = 0;
   while (const batch rows = left.next()) {
-    row_numbers kept;
+    row_indices kept;
     for (uint32_t row = 0; row < rows->num_rows(); ++row)
       if (left_seen[before + row] == (kind_ == join_kind::semi))
         kept.push_back(row);
@@ -243,7 +243,7 @@ void join_files::end_left(spill_reader& left, const seen_rows& left_seen) {
 
 void join_files::add_right_alone(const batch& rows, const seen_rows& seen,
                                  std::optional<spill_writer>& to) const {
-  row_numbers alone;
+  row_indices alone;
   for (uint32_t row = 0; row < seen.size(); ++row)
     if (!seen[row])
       alone.push_back(row);

@@ -28,7 +28,7 @@ bool is_every_row(std::span<const uint32_t> rows, int64_t count) {
 std::shared_ptr<arrow::Array> indices_of(std::span<const uint32_t> rows,
                                          bool some_absent) {
   auto values =
-      arrow::Buffer::FromVector(row_numbers(rows.begin(), rows.end()));
+      arrow::Buffer::FromVector(row_indices(rows.begin(), rows.end()));
   if (!some_absent)
     return std::make_shared<arrow::UInt32Array>(int64_t(rows.size()), values);
   std::vector<uint8_t> valid((rows.size() + 7) / 8);

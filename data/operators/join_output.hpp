@@ -74,8 +74,8 @@ private:
   uint32_t row_ = 0; // of the left, whose pairs are next
   size_t pair_ = 0;  // of that row
   // Of the batch that is gathered.
-  row_numbers left_rows_;
-  row_numbers right_rows_;
+  row_indices left_rows_;
+  row_indices right_rows_;
   int64_t bytes_ = 0;
   bool each_fits_ = false; // rows of such sizes: any rows_at_once of them
   bool some_absent_ = false;

@@ -120,7 +120,7 @@ join_keys::not_null(const std::shared_ptr<arrow::RecordBatch>& rows,
       with_nulls.push_back(rows->column(column));
   if (with_nulls.empty())
     return rows;
-  row_numbers kept;
+  row_indices kept;
   for (uint32_t row = 0; row < rows->num_rows(); ++row)
     if (std::none_of(with_nulls.begin(), with_nulls.end(),
                      [&](const auto& one) { return one->IsNull(row); }))

@@ -126,7 +126,7 @@ private:
   }
 
   batch some_of_left() const {
-    row_numbers rows;
+    row_indices rows;
     const key_table::numbers& found = probe_->found();
     for (uint32_t row = 0; row < found.size(); ++row)
       if ((found[row] != key_table::absent) == (kind_ == join_kind::semi))
@@ -135,7 +135,7 @@ private:
   }
 
   batch right_alone() {
-    row_numbers rows;
+    row_indices rows;
     for (; right_at_ < right_seen_.size() && rows.size() < size_t(rows_at_once);
          ++right_at_)
       if (!right_seen_[right_at_])

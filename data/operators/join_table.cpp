@@ -62,7 +62,7 @@ void join_table::finish() {
   key_table::numbers number_of;
   number_of.reserve(size_t(rows_->num_rows()));
   key_table::numbers some;
-  row_numbers refused;
+  row_indices refused;
   for (int64_t first = 0; first < rows_->num_rows(); first += rows_at_once) {
     store::check_stop(context_.stop);
     const arrow::ArrayVector columns =

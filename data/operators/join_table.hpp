@@ -58,7 +58,7 @@ private:
   batch_bytes bytes_;
   std::shared_ptr<arrow::RecordBatch> rows_;
   std::optional<key_table> table_;
-  row_numbers rows_of_;         // by key
+  row_indices rows_of_;         // by key
   std::vector<uint32_t> begin_; // of each key's rows; empty: each has one
   bool as_numbered_ = false;    // and it has the key's number
 };

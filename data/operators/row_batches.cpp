@@ -88,7 +88,7 @@ taken(const std::shared_ptr<arrow::RecordBatch>& batch,
     return batch;
   const auto indices = std::make_shared<arrow::UInt32Array>(
       int64_t(rows.size()),
-      arrow::Buffer::FromVector(row_numbers(rows.begin(), rows.end())));
+      arrow::Buffer::FromVector(row_indices(rows.begin(), rows.end())));
   arrow::ArrayVector out;
   for (const std::shared_ptr<arrow::Array>& column : batch->columns())
     out.push_back(take_arrow(

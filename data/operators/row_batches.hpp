@@ -25,7 +25,7 @@ constexpr int64_t bytes_at_once = 16 << 20;
 /// What one batch in memory may have: offsets of texts have 32 bits.
 constexpr int64_t batch_bytes_max = int64_t{7} << 28;
 
-using row_numbers = std::vector<uint32_t>;
+using row_indices = std::vector<uint32_t>;
 
 /// The memory that an operator may use; never so little that it cannot work.
 int64_t memory_of(const operator_context& context);

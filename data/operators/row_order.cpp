@@ -156,7 +156,7 @@ void sort_by_key(const std::vector<key_column>& keys, size_t key,
 
 } // namespace
 
-row_numbers order_of(const std::vector<key_column>& keys, int64_t rows,
+row_indices order_of(const std::vector<key_column>& keys, int64_t rows,
                      const store::work_watch& stop) {
   large_vector<keyed_row> all(static_cast<size_t>(rows));
   for (size_t i = 0; i < all.size(); ++i)
@@ -165,7 +165,7 @@ row_numbers order_of(const std::vector<key_column>& keys, int64_t rows,
     large_vector<keyed_row> spare(all.size());
     sort_by_key(keys, 0, all, spare, stop);
   }
-  row_numbers out(all.size());
+  row_indices out(all.size());
   for (size_t i = 0; i < out.size(); ++i)
     out[i] = all[i].row;
   return out;

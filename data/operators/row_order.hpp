@@ -17,7 +17,7 @@ constexpr int64_t bytes_to_order = 32;
 
 /// The numbers of all rows in their order; rows that are equal stay as they
 /// are.
-row_numbers order_of(const std::vector<key_column>& keys, int64_t rows,
+row_indices order_of(const std::vector<key_column>& keys, int64_t rows,
                      const store::work_watch& stop);
 
 } // namespace ballast::data

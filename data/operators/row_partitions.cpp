@@ -19,7 +19,7 @@ void row_partitions::add(const std::shared_ptr<arrow::RecordBatch>& rows,
     ++begin[one + 1u];
   for (uint32_t i = 0; i < partitions; ++i)
     begin[i + 1] += begin[i];
-  row_numbers order(part.size());
+  row_indices order(part.size());
   std::array<uint32_t, partitions + 1> at = begin;
   for (uint32_t row = 0; row < part.size(); ++row)
     order[at[part[row]]++] = row;

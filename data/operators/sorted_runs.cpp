@@ -42,7 +42,7 @@ row_ordering::keys_of(const arrow::RecordBatch& batch) const {
 
 void write_in_order(spill_writer& to,
                     const std::shared_ptr<arrow::RecordBatch>& rows,
-                    const row_numbers& order, int64_t block_bytes,
+                    const row_indices& order, int64_t block_bytes,
                     const operator_context& context) {
   const row_meter meter(*rows);
   std::span<const uint32_t> left(order);

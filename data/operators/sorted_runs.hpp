@@ -32,7 +32,7 @@ struct row_ordering {
 /// Writes rows in an order, in blocks that a merge can hold many of.
 void write_in_order(spill_writer& to,
                     const std::shared_ptr<arrow::RecordBatch>& rows,
-                    const row_numbers& order, int64_t block_bytes,
+                    const row_indices& order, int64_t block_bytes,
                     const operator_context& context);
 
 /// The same, as they are.
