@@ -90,14 +90,16 @@ TEST(image_augment, takes_every_place_and_both_sides_as_often) {
   std::map<float, int> places;
   int flips = 0;
   constexpr int count = 10'000;
+  constexpr double each = count / 25.0;
+  constexpr double quarter = count / 4.0;
   for (uint64_t sample = 0; sample < count; ++sample) {
     ++places[trained(how, row.data(), sample)[0]];
     flips += trained(turned, row.data(), sample)[0] == 5 ? 1 : 0;
   }
   ASSERT_EQ(places.size(), 25u);
   for (const auto& [value, found] : places)
-    EXPECT_NEAR(found, count / 25, 5 * std::sqrt(count / 25)) << value;
-  EXPECT_NEAR(flips, count / 4, 5 * std::sqrt(count * 0.25 * 0.75));
+    EXPECT_NEAR(found, each, 5 * std::sqrt(each)) << value;
+  EXPECT_NEAR(flips, quarter, 5 * std::sqrt(quarter * 0.75));
 }
 
 TEST(image_augment, draws_anew_in_each_epoch_for_each_sample_and_step) {
