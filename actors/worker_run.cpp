@@ -1,6 +1,8 @@
 #include "actors/worker_run.hpp"
 
+#include "actors/this_machine.hpp"
 #include "monitor/logs/log.hpp"
+#include "runtime/job/memory_need.hpp"
 
 #include <chrono>
 #include <future>
@@ -18,8 +20,8 @@ void build_replica(worker_run& run, const assignment& order) {
     run.trained.device =
         &gpu::cpu_device(); // what it measures is not the device
   run.plane.emplace(what.train.collective, *run.trained.device);
-  build(run.trained, what, run.data.set().row, order.local_workers,
-        run.plane->backend());
+  build(run.trained, what, run.images ? run.images->seen() : run.data.set().row,
+        order.local_workers, run.plane->backend());
   run.built = true;
 }
 
@@ -84,6 +86,9 @@ std::optional<step_number> load_run(worker_run& run, const assignment& order,
   }
   run.data.open(order, store_limit_bytes, run.what->train.shuffle.window() > 0,
                 run.what->data.disk_mb.value_or(0) << 20, given_up);
+  if (!run.images)
+    run.images = data::make_image_augment(run.what->data.augment,
+                                          run.what->seed, run.data.set().row);
   // The model takes as long to load as the data: side by side.
   std::future<void> built;
   if (!run.built)
@@ -142,7 +147,9 @@ std::shared_ptr<gpu::step_executor> make_executor(worker_run& run,
       gpu::step_executor::parts{
           &what, &run.data.set(), &run.data.rows(), &run.data.store(),
           trained.network.get(), trained.update.get(), trained.memory,
-          &trained.state, trained.layout, order.worker, trained.device},
+          &trained.state, trained.layout, order.worker, trained.device,
+          run.images ? &*run.images : nullptr,
+          compute_threads(what.train, order.local_workers, this_machine())},
       std::move(config), *order.first, std::move(core), std::move(listener));
 }
 

@@ -8,6 +8,7 @@
 #include "actors/replica.hpp"
 #include "actors/run_data.hpp"
 #include "actors/sample_trace.hpp"
+#include "data/augment/image_augment.hpp"
 #include "gpu/step_executor.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/messages/messages.hpp"
@@ -38,6 +39,7 @@ struct worker_run {
   state_copy copy;
   // -- the thread that loads, connects and steps
   std::optional<job> what;
+  std::optional<data::image_augment> images; // null: rows are as stored
   std::optional<gradient_plane> plane;
   replica trained;
   bool built = false;     // the replica, to its last buffer

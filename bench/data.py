@@ -8,11 +8,15 @@ csv      A CSV file of 20 columns of numbers and a label to chunks, in memory
          it, make float32 of it and write that (bench/peers/tables.py).
 tables   10^7 rows: filter, derive, join with 10^6 rows, distinct, and written as
          an Arrow file, beside the same in Polars (streaming) and pandas.
+images   JPEG files of 500 x 375 to random parts of 224 x 224, mirrored or not and
+         normalised, on one thread, beside torchvision (bench/peers/images.py);
+         and files of 2000 x 1500 that are first scaled to 341 x 256.
 again    The CSV file once more with another placement, number of workers and
          rows of a chunk, over the first time: no source is read again.
 
 All use as many threads as the machine has cores. The peers' environment is made
-by  bench/peers/setup.sh DIR tables  (about 1 GB). Needs 6 GB of memory beside
+by  bench/peers/setup.sh DIR tables  (about 1 GB), that for images by
+bench/peers/setup.sh DIR  (about 6 GB; pass  --image-peers DIR). Needs 6 GB of memory beside
 pandas, which takes 10 GB.
 """
 import functools
@@ -26,13 +30,19 @@ import subprocess
 import sys
 import tempfile
 
-from lib.measure import Peer, Scratch, arguments, run_parts, say, table, warn_if_busy
+from lib.measure import Peer, Scratch, arguments, built, run_parts, say, table, warn_if_busy
 
 COLUMNS = 20
 PEERS = ["arrow", "polars", "pandas"]
 CSV_MIN = {"arrow": 0.8, "polars": 1, "pandas": 6}
 TABLES_MIN = {"polars": 1, "pandas": 5}
 AGAIN_MAX = 0.2
+CROP = 224
+# Height and width of the files, of the rows, how many, and what is to be reached.
+IMAGES = {
+    "500 x 375": {"file": (375, 500), "row": (375, 500), "count": 40, "least": 1.5},
+    "2000 x 1500": {"file": (1500, 2000), "row": (256, 341), "count": 8, "least": 3},
+}
 PARTNERS = 10  # rows of the large table for each of the small one
 
 
@@ -207,12 +217,49 @@ def again(options, measured, verdicts):
     return raw
 
 
-PARTS = {"csv": csv, "tables": tables, "again": again}
+def images(options, measured, verdicts):
+    program = built(options, "image_batches")
+    peer = Peer(options.image_peers or options.peers)
+    raw = {}
+    for name, what in IMAGES.items():
+        folder = os.path.join(measured.folder, name.replace(" ", ""))
+        os.mkdir(folder)
+        sizes = [str(side) for side in what["file"]]
+        subprocess.run([program, "make", folder, *sizes, str(what["count"])], check=True)
+        size = sum(os.path.getsize(os.path.join(folder, one)) for one in os.listdir(folder)) / what["count"]
+        say(f"JPEG files of {name}, {size / 1000:.0f} kB each; images a second, one thread")
+        rows = [str(side) for side in what["row"]]
+
+        def ours(rows=rows, folder=folder):
+            command = [program, "run", folder, *rows, str(CROP), "3"]
+            return json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+
+        resize = 0 if what["row"] == what["file"] else min(what["row"])
+        found = {"ballast": [], **({"torchvision": []} if peer.there() else {})}
+        for _ in range(options.repeats):
+            found["ballast"].append(ours())
+            if "torchvision" in found:
+                found["torchvision"].append(peer.run("images.py", folder, resize, CROP, 3))
+        keys = ["images_per_s", "decoded_per_s", "augmented_per_s"]
+        lines = [("", "together", "decoded", "augmented")]
+        table(lines + [(n, *(f"{middle(runs, key):.0f}" for key in keys)) for n, runs in found.items()])
+        if "torchvision" in found:
+            ratio = middle(found["ballast"], keys[0]) / middle(found["torchvision"], keys[0])
+            verdicts.at_least(f"JPEG {name} to random parts, over torchvision", ratio, what["least"], "x")
+        raw[name] = found
+    return raw
+
+
+PARTS = {"images": images, "csv": csv, "tables": tables, "again": again}
 
 
 def main():
     def more(p):
         p.add_argument("--gb", type=float, default=1, help="size of the CSV file (default 1)")
+        p.add_argument(
+            "--image-peers",
+            help="environment with torchvision, made by bench/peers/setup.sh DIR (default: that of --peers)",
+        )
         p.add_argument("--rows", type=int, default=10_000_000, help="of the larger table (default 10^7)")
 
     options = arguments(__doc__.splitlines()[0], list(PARTS), more=more)

@@ -10,9 +10,15 @@
 namespace ballast::gpu {
 
 prefetcher::prefetcher(data::row_source& rows, uint32_t features,
-                       compute_device& device)
-    : rows_(rows), features_(features), device_(device),
-      thread_([this] { work(); }) {}
+                       compute_device& device,
+                       const data::image_augment* images, size_t threads)
+    : rows_(rows), features_(features), device_(device) {
+  if (images != nullptr)
+    images_.emplace(*images, threads);
+  for (data::batch& one : batches_)
+    one.images = images_ ? &*images_ : nullptr;
+  thread_ = std::thread([this] { work(); });
+}
 
 prefetcher::~prefetcher() {
   {
@@ -74,6 +80,7 @@ void prefetcher::work() {
     try {
       if (order_->upcoming)
         rows_.expect(*order_->upcoming);
+      target.epoch = order_->at.epoch;
       rows_.gather(
           data::data_part::train, order_->rows,
           [this] { return unwanted_.load(); }, target);

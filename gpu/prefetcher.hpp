@@ -1,8 +1,10 @@
 /// Gathers the next batch on a thread of its own, from wherever its rows are,
-/// and copies it to the device, while the step thread computes. One order at a
+/// changes images as the job says, and copies it to the device, while the step
+/// thread computes. One order at a
 /// time, two batches in turn.
 #pragma once
 
+#include "data/loader/augmented_rows.hpp"
 #include "data/loader/batch.hpp"
 #include "data/loader/row_source.hpp"
 #include "gpu/device.hpp"
@@ -19,10 +21,12 @@ namespace ballast::gpu {
 
 class prefetcher {
 public:
-  /// Uses slots 0 and 1 of the device, which, like `rows`, must outlive this
-  /// object.
+  /// Uses slots 0 and 1 of the device, which, like `rows` and `images`, must
+  /// outlive this object. `features`: of a row as the model sees it. `images`:
+  /// what becomes of rows, on that many threads; null: as they are stored.
   prefetcher(data::row_source& rows, uint32_t features,
-             compute_device& device = cpu_device());
+             compute_device& device = cpu_device(),
+             const data::image_augment* images = nullptr, size_t threads = 1);
   ~prefetcher();
 
   /// Starts gathering; precondition: the last order was taken.
@@ -52,6 +56,7 @@ private:
   bool stop_ = false;
   std::atomic<bool> unwanted_{false}; // aborted, or about to end
   std::exception_ptr error_;
+  std::optional<data::augmented_rows> images_;
   data::batch batches_[2];
   batch_view views_[2];
   size_t turn_ = 0;

@@ -24,8 +24,9 @@ step_executor::step_executor(parts with, worker::worker_core_config config,
     : with_(std::move(with)), config_(std::move(config)),
       first_(std::move(first)), core_(std::move(core)),
       listener_(std::move(listener)),
-      prefetcher_(*with_.rows, with_.set->row.features, *with_.device),
-      pass_(with_.what->train, with_.set->row, *with_.model, *with_.device,
+      prefetcher_(*with_.rows, with_.row().features, *with_.device,
+                  with_.images, with_.image_threads),
+      pass_(with_.what->train, with_.row(), *with_.model, *with_.device,
             with_.memory, with_.layout),
       finite_(with_.what->train, *with_.model, *with_.device, with_.memory) {
   // Clears leftovers of an earlier generation from the model.

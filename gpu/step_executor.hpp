@@ -73,6 +73,15 @@ public:
     worker_id self{};
     /// The device of `model`, `optimizer` and `memory`.
     compute_device* device = &cpu_device();
+    /// What becomes of rows that are images, on that many threads; null: the
+    /// model sees them as they are stored.
+    const data::image_augment* images = nullptr;
+    size_t image_threads = 1;
+
+    /// A row as the model sees it.
+    const ledger::row_shape& row() const {
+      return images != nullptr ? images->seen() : set->row;
+    }
   };
   /// A newcomer has no core yet: the received state determines its position.
   /// `first` is the plan of its generation.

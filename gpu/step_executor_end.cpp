@@ -32,6 +32,9 @@ void step_executor::evaluate(epoch_number epoch) {
   with_.model->bind({with_.memory.parameters.get(), count},
                     {with_.memory.gradients_of(with_.state->turn), count});
   data::batch rows;
+  std::optional<data::augmented_rows> images;
+  if (with_.images != nullptr)
+    rows.images = &images.emplace(*with_.images, with_.image_threads);
   const data::row_source::question aborted = [this] {
     std::lock_guard lock(mutex_);
     return aborted_;
@@ -45,8 +48,8 @@ void step_executor::evaluate(epoch_number epoch) {
     for (uint32_t begin = 0; begin < from->rows; begin += evaluation_rows) {
       uint32_t part = std::min(evaluation_rows, from->rows - begin);
       gather_range(*from, set.row, begin, part, rows);
-      evaluation_sums got = with_.model->evaluate(
-          with_.device->bring(evaluation_slot, view(rows), set.row.features));
+      evaluation_sums got = with_.model->evaluate(with_.device->bring(
+          evaluation_slot, view(rows), with_.row().features));
       sums[0] += got.loss;
       sums[1] += got.correct;
       sums[2] += got.rows;

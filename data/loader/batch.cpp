@@ -1,5 +1,6 @@
 #include "data/loader/batch.hpp"
 
+#include "data/loader/augmented_rows.hpp"
 #include "data/store/chunk_store.hpp"
 #include "runtime/base/errors.hpp"
 
@@ -74,7 +75,8 @@ struct converter {
 
 void reserve_rows(batch& out, const ledger::row_shape& row, size_t rows) {
   out.rows = uint32_t(rows);
-  out.features.resize(rows * row.features);
+  const ledger::row_shape& seen = out.images ? out.images->seen() : row;
+  out.features.resize(rows * seen.features);
   out.labels.resize(row.classes > 0 ? rows : 0);
   out.targets.resize(row.classes > 0 ? 0 : rows);
   out.sample_ids.resize(rows);
@@ -113,6 +115,37 @@ void prefetch(const chunk& from, size_t row, size_t row_bytes) {
   __builtin_prefetch(from.sample_ids + row);
 }
 
+/// Everything but the features of row i.
+void take_label(const chunk& from, size_t at, size_t i, batch& out) {
+  if (from.labels != nullptr)
+    out.labels[i] = from.labels[at];
+  else
+    out.targets[i] = from.targets[at];
+  out.sample_ids[i] = from.sample_ids[at];
+}
+
+const char* row_of(const chunk& from, size_t at, size_t row_bytes) {
+  return static_cast<const char*>(from.features) + at * row_bytes;
+}
+
+/// Of images that are changed on their way.
+void gather_images(data_part part, const ledger::row_shape& row, batch& out) {
+  const size_t each = row_bytes(row);
+  const size_t rows = out.places.size();
+  reserve_rows(out, row, rows);
+  std::vector<const void*> images(rows);
+  for (size_t i = 0; i < rows; ++i) {
+    const chunk& from = *out.places[i].in;
+    const size_t at = out.places[i].row;
+    if (at >= from.rows)
+      refuse_row(from, part, at);
+    images[i] = row_of(from, at, each);
+    take_label(from, at, i, out);
+  }
+  out.images->make(images, out.sample_ids, out.epoch, out.features);
+  out.places.clear();
+}
+
 } // namespace
 
 void gather(const chunk_store& store, data_part part,
@@ -124,6 +157,8 @@ void gather(const chunk_store& store, data_part part,
 }
 
 void gather_places(data_part part, const ledger::row_shape& row, batch& out) {
+  if (out.images != nullptr)
+    return gather_images(part, row, out);
   constexpr size_t ahead = 4;
   const converter convert_rows(row);
   const size_t rows = out.places.size();
@@ -136,14 +171,9 @@ void gather_places(data_part part, const ledger::row_shape& row, batch& out) {
     const size_t at = out.places[i].row;
     if (at >= from.rows)
       refuse_row(from, part, at);
-    convert_rows.rows(static_cast<const char*>(from.features) +
-                          at * convert_rows.row_bytes,
+    convert_rows.rows(row_of(from, at, convert_rows.row_bytes),
                       out.features.data() + i * row.features, 1);
-    if (from.labels != nullptr)
-      out.labels[i] = from.labels[at];
-    else
-      out.targets[i] = from.targets[at];
-    out.sample_ids[i] = from.sample_ids[at];
+    take_label(from, at, i, out);
   }
   out.places.clear(); // an old batch must not keep a dropped chunk alive
 }
@@ -159,14 +189,20 @@ void gather_range(const chunk& from, const ledger::row_shape& row,
                             " are asked for, it has " +
                             std::to_string(from.rows) + " rows");
   reserve_rows(out, row, count);
-  convert_rows.rows(static_cast<const char*>(from.features) +
-                        begin * convert_rows.row_bytes,
-                    out.features.data(), count);
+  if (out.images == nullptr)
+    convert_rows.rows(row_of(from, begin, convert_rows.row_bytes),
+                      out.features.data(), count);
   if (from.labels != nullptr)
     std::copy_n(from.labels + begin, count, out.labels.begin());
   else
     std::copy_n(from.targets + begin, count, out.targets.begin());
   std::copy_n(from.sample_ids + begin, count, out.sample_ids.begin());
+  if (out.images == nullptr)
+    return;
+  std::vector<const void*> images(count);
+  for (size_t i = 0; i < count; ++i)
+    images[i] = row_of(from, begin + i, convert_rows.row_bytes);
+  out.images->make(images, out.sample_ids, out.epoch, out.features);
 }
 
 } // namespace ballast::data

@@ -1,5 +1,6 @@
 /// Gathers rows of chunks into one dense batch: the copy from the data plane to
-/// the model. Owns its memory and reuses it from step to step.
+/// the model. Owns its memory and reuses it from step to step. Rows that are
+/// images may be changed on their way (augmented_rows.hpp).
 #pragma once
 
 #include "data/store/chunk.hpp"
@@ -7,11 +8,13 @@
 #include "runtime/ledger/sequence.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 namespace ballast::data {
 
+class augmented_rows;
 class chunk_store;
 
 struct batch {
@@ -20,13 +23,18 @@ struct batch {
   std::vector<int64_t> labels; // classes
   std::vector<float> targets;  // regression
   std::vector<uint64_t> sample_ids;
+  /// What becomes of rows that are images, which outlives this batch; null:
+  /// rows are as they are stored. The owner of the batch says so.
+  augmented_rows* images = nullptr;
+  /// Of the rows, as the owner says; nothing: they are for evaluation.
+  std::optional<epoch_number> epoch;
   /// Scratch of `gather`, empty outside of it.
   std::vector<row_place> places;
 };
 
 /// out = the rows in the given order, value = float(stored) * float(scale) +
-/// float(offset), in float32. Throws ballast_error{internal} that names a chunk
-/// missing from the store.
+/// float(offset), in float32, or what `out.images` makes of them. Throws
+/// ballast_error{internal} that names a chunk missing from the store.
 void gather(const chunk_store& store, data_part part,
             const ledger::row_shape& row, std::span<const ledger::row_ref> rows,
             batch& out);

@@ -1,3 +1,4 @@
+#include "data/augment/image_augment.hpp"
 #include "data/base/content_hash.hpp"
 #include "data/graph/graph_stream.hpp"
 #include "data/prepared/chunk_writer.hpp"
@@ -423,7 +424,10 @@ std::shared_ptr<prepared_set> prepare(const job& what,
     first->set_aside(why);
     return second.find_or_make();
   };
-  return repairing_set(first->find_or_make(), again);
+  const std::shared_ptr<prepared_set> found = first->find_or_make();
+  // The set does not depend on it, but a run does.
+  make_image_augment(what.data.augment, what.seed, found->about().row);
+  return repairing_set(found, again);
 }
 
 } // namespace ballast::data

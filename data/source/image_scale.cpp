@@ -92,6 +92,15 @@ void scale_row(const unsigned char* rgb, const std::vector<window>& columns,
   }
 }
 
+/// An image that has its size already: pixels become planes.
+void split(const unsigned char* rgb, uint64_t pixels, unsigned char* planes) {
+  for (uint64_t i = 0; i < pixels; ++i) {
+    planes[i] = rgb[channels * i];
+    planes[pixels + i] = rgb[channels * i + 1];
+    planes[2 * pixels + i] = rgb[channels * i + 2];
+  }
+}
+
 } // namespace
 
 image_size covering(image_size from, image_size to) {
@@ -107,6 +116,8 @@ image_size covering(image_size from, image_size to) {
 
 void scale_and_crop(const unsigned char* rgb, image_size from, image_size to,
                     unsigned char* planes) {
+  if (from == to)
+    return split(rgb, from.height * from.width, planes);
   const image_size scaled = covering(from, to);
   const std::vector<window> columns =
       windows_of(from.width, scaled.width, to.width);

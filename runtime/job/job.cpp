@@ -17,9 +17,11 @@ namespace {
 using nlohmann::json;
 
 constexpr size_t pipeline_steps_max = 256;
+constexpr size_t augment_steps_max = 256;
 constexpr size_t graph_nodes_max = 256;
 constexpr size_t graph_sources_max = 64;
 const std::string pipeline_pointer = "/data/pipeline";
+const std::string augment_pointer = "/data/augment";
 const std::string graph_pointer = "/data/graph";
 const std::string sources_pointer = "/data/sources";
 
@@ -28,6 +30,7 @@ const document_kind& a_job() {
       .name = "job",
       .also = {"/data/test", sources_pointer},
       .lists = {{pipeline_pointer, pipeline_steps_max},
+                {augment_pointer, augment_steps_max},
                 {graph_pointer, graph_nodes_max}},
       .place = {}};
   return kind;
@@ -41,6 +44,9 @@ job_form form_of(const json& document) {
   const json* pipeline = find_value(document, pipeline_pointer);
   if (pipeline != nullptr && pipeline->is_array())
     form.pipeline_steps = std::min(pipeline->size(), pipeline_steps_max);
+  const json* augment = find_value(document, augment_pointer);
+  if (augment != nullptr && augment->is_array())
+    form.augment_steps = std::min(augment->size(), augment_steps_max);
   const json* nodes = find_value(document, graph_pointer);
   if (nodes != nullptr && nodes->is_array())
     form.graph_nodes = std::min(nodes->size(), graph_nodes_max);
@@ -123,9 +129,13 @@ job_result parse_job(const std::string& text,
   for (graph::node& one : read.data.graph)
     for (const graph::option& known : graph::about(one.what).options)
       graph::option_of(one, known.name);
+  for (augment::step& one : read.data.augment)
+    for (const augment::option& known : augment::about(one.what).options)
+      augment::option_of(one, known.name);
   check_rules(read, result.mistakes);
   check_graph(read, result.mistakes);
   check_columns(read, result.mistakes);
+  check_augment(read, result.mistakes);
   if (!result.mistakes.empty())
     return result;
   resolve_paths(fields, base_folder, read);
@@ -138,12 +148,15 @@ json to_json(const job& in) {
   json out = json::object();
   job_form form{in.data.test.has_value(), in.data.pipeline.size()};
   form.graph_nodes = in.data.graph.size();
+  form.augment_steps = in.data.augment.size();
   for (const auto& [name, source] : in.data.sources)
     form.sources.push_back(name);
   const std::vector<job_field> fields = job_fields(form);
   out["data"]["pipeline"] = json::array();
   for (size_t i = 0; i < in.data.pipeline.size(); ++i)
     out["data"]["pipeline"].push_back(json::object());
+  for (size_t i = 0; i < in.data.augment.size(); ++i)
+    out["data"]["augment"].push_back(json::object());
   for (size_t i = 0; i < in.data.graph.size(); ++i)
     out["data"]["graph"].push_back(json::object());
   for (const job_field& field : fields)

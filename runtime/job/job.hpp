@@ -4,6 +4,7 @@
 /// table.
 #pragma once
 
+#include "runtime/augment/augment_steps.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/graph/data_graph.hpp"
 #include "runtime/job/job_words.hpp"
@@ -69,6 +70,7 @@ struct data_spec {
   std::optional<source_spec> test;
   double test_fraction = 0.2; // without `test`; stratified; 0 = no evaluation
   std::vector<pipeline_step> pipeline;
+  std::vector<augment::step> augment; // of images, when a batch is made
   std::optional<uint64_t> chunk_rows; // null = derived from the size of a share
   std::optional<uint64_t> memory_mb;  // of a worker; null = as its host has
   std::optional<uint64_t> disk_mb;    // of a worker; null = none

@@ -25,6 +25,7 @@ struct job_form {
   size_t pipeline_steps = 0;             // length of data.pipeline
   std::vector<std::string> sources = {}; // keys of data.sources
   size_t graph_nodes = 0;                // length of data.graph
+  size_t augment_steps = 0;              // length of data.augment
 };
 
 using source_access = std::function<source_spec&(job&)>;
@@ -35,6 +36,7 @@ std::vector<job_field> job_fields(const job_form& form);
 /// Parts of the table, in files of their own to bound file sizes.
 void add_data_fields(std::vector<job_field>& fields, const job_form& form);
 void add_graph_fields(std::vector<job_field>& fields, const job_form& form);
+void add_augment_fields(std::vector<job_field>& fields, const job_form& form);
 /// Where the rows of a source lie and how to read them. `formats`: which a
 /// table may have here.
 void add_table_fields(std::vector<job_field>& fields, const std::string& prefix,
@@ -53,6 +55,8 @@ void check_rules(const job& in, std::vector<failure>& mistakes);
 void check_graph(const job& in, std::vector<failure>& mistakes);
 /// Those of the `columns` of a source (job_rules_columns.cpp).
 void check_columns(const job& in, std::vector<failure>& mistakes);
+/// Those of `data.augment` (job_fields_augment.cpp).
+void check_augment(const job& in, std::vector<failure>& mistakes);
 /// Makes relative paths absolute against `base_folder` (job_rules.cpp).
 void resolve_paths(const std::vector<job_field>& fields,
                    const std::string& base_folder, job& in);

@@ -355,6 +355,7 @@ void add_data_fields(std::vector<job_field>& f, const job_form& form) {
       .only_without("test");
   for (size_t i = 0; i < form.pipeline_steps; ++i)
     add_pipeline_step(f, i);
+  add_augment_fields(f, form);
   add_field(
       f, "/data/chunk_rows",
       [](job& j) -> field_place { return &j.data.chunk_rows; },

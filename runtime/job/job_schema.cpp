@@ -12,7 +12,7 @@ using nlohmann::json;
 
 /// The form with every optional part; one item stands for a list, a star for
 /// any key.
-const job_form full_form{true, 1, {"*"}, 1};
+const job_form full_form{true, 1, {"*"}, 1, 1};
 
 /// Holds where the field's selector has one of the values it asks for.
 json selected(const job_field& field, const std::vector<job_field>& fields) {
@@ -139,7 +139,7 @@ json job_schema() {
     }
     objects.at(parent_of(field.pointer)).add(field);
   }
-  for (const char* list : {"/data/pipeline", "/data/graph"})
+  for (const char* list : {"/data/pipeline", "/data/graph", "/data/augment"})
     objects.erase(list); // a list, not an object
   objects.erase("/data/sources");
   json out = nest(objects);

@@ -20,6 +20,7 @@ enum class stream_purpose : uint64_t {
   chunk_order = 1, // the permutation of a chunk in an epoch
   draw = 2,        // which interval a share draws from
   chunk_turn = 3,  // when a window takes a chunk in
+  augment = 4,     // what is done to an image in an epoch
 };
 
 } // namespace ballast::ledger

@@ -22,7 +22,7 @@ FOLDERS = ["runtime", "store", "data", "collectives", "gpu", "monitor", "actors"
 # collectives holds for NCCL, too.
 TESTS_MAY = {"collectives": {"gpu"}}
 # The rooms of runtime/, likewise: base knows nobody, the coordinator everybody.
-ROOMS = ["base", "graph", "job", "ledger", "placement", "messages", "balance", "worker",
+ROOMS = ["base", "augment", "graph", "job", "ledger", "placement", "messages", "balance", "worker",
          "coordinator"]
 # A folder's names lie in a namespace of its name, those of a test in that of
 # what it tests; these folders are the vocabulary of all and stay in `ballast`.
@@ -57,7 +57,7 @@ THIRD_PARTY = [
     (r"arrow-adbc/", ["data/"]),
     (r"(arrow|parquet)/", ["data/", "tests/data/", "bench/"]),
     (r"(zlib|xxhash|openssl/\w+)\.h", ["data/", "tests/data/"]),
-    (r"(turbojpeg|spng|archive|archive_entry)\.h", ["data/", "tests/data/"]),
+    (r"(turbojpeg|spng|archive|archive_entry)\.h", ["data/", "tests/data/", "bench/"]),
     (r"CLI/", ["cli/", "bench/"]),
     (r"lemon/", ["runtime/"]),
     (r"benchmark/", ["bench/"]),

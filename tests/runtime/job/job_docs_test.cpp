@@ -95,7 +95,7 @@ const json* schema_at(const json& schema, const std::string& pointer) {
 TEST(job_schema, describes_every_field_and_no_other) {
   json schema = job_schema();
   std::set<std::string> described;
-  for (const job_field& field : job_fields({true, 1, {"*"}, 1})) {
+  for (const job_field& field : job_fields({true, 1, {"*"}, 1, 1})) {
     const json* found = schema_at(schema, field.pointer);
     ASSERT_NE(found, nullptr) << field.pointer;
     std::string text = found->dump();
