@@ -19,14 +19,15 @@ using nlohmann::json;
 
 int do_data(const std::string& text) {
   const json request = json::parse(text);
-  const job_result parsed = parse_job(json_text(request.at("job")), {}, "/");
+  job_result parsed = parse_job(json_text(request.at("job")), {}, "/");
   if (!parsed.value)
     throw ballast_error(parsed.mistakes.at(0));
   static const std::map<std::string, int (*)(const job&, const json&)> all{
-      {"validate", validate_data},  {"show", show_data},
+      {"keep_input", keep_input},   {"validate", validate_data},  {"show", show_data},
       {"profile", profile_data},    {"prepare", prepare_data},
       {"split", write_data},        {"write", write_data},
       {"partition", partition_data}};
+  keep_standard_input(*parsed.value);
   const int code =
       all.at(request.at("do").get<std::string>())(*parsed.value, request);
   std::cout.flush();

@@ -8,6 +8,11 @@
 
 namespace ballast::cli {
 
+/// Keeps the rows that come by standard input, if a source is that; the job has
+/// the name of their file then.
+void keep_standard_input(job& what);
+/// For the thin program: writes that job into the descriptor "answer".
+int keep_input(const job& what, const nlohmann::json& request);
 int validate_data(const job& what, const nlohmann::json& request);
 int show_data(const job& what, const nlohmann::json& request);
 int profile_data(const job& what, const nlohmann::json& request);
