@@ -7,6 +7,7 @@
 #include "runtime/base/printable.hpp"
 #include "runtime/coordinator/run_phase.hpp"
 #include "runtime/job/job_text.hpp"
+#include "runtime/job/source_uri.hpp"
 #include "runtime/messages/control.hpp"
 
 #include <cerrno>
@@ -247,6 +248,10 @@ int control_command(const std::string& to, const std::string& type,
 int submit_command(const std::string& to, const std::string& path,
                    const std::vector<std::string>& sets, bool wait) {
   job what = load_job(path, sets);
+  if (!sources_of_standard_input(what).empty())
+    throw ballast_error(errc::usage,
+                        "submit: standard input is not the coordinator's; name "
+                        "a file that it can read, or use `ballast run`");
   coordinator_client client(to);
   coordinator_client::reply reply =
       send(client, {{"type", "submit"}, {"job", to_json(what)}});

@@ -6,6 +6,7 @@
 #include "cli/node_library.hpp"
 #include "cli/open_file_limit.hpp"
 #include "cli/set_option.hpp"
+#include "cli/standard_input.hpp"
 #include "cli/supervisor.hpp"
 #include "cli/terminate.hpp"
 #include "runtime/base/nearest_word.hpp"
@@ -176,6 +177,12 @@ int run_command(arguments& a) {
                         "--run-dir " + printable(folder) +
                             ": the name is not UTF-8; choose another folder");
   need_open_files(a.run.what.elastic.workers);
+  if (a.resume && !sources_of_standard_input(a.run.what).empty())
+    refuse_usage("--resume: the rows of standard input are kept with the run: "
+                 "ballast run --resume " +
+                 a.run.run_dir);
+  if (const int code = keep_standard_input(a.run.what))
+    return code;
   return run_supervised(a.run);
 }
 

@@ -1,5 +1,6 @@
 /// `ballast cache list|clear [--json]`: the prepared data sets of this user on
 /// this machine.
+#include "data/prepared/kept_input.hpp"
 #include "data/prepared/prepare_cache.hpp"
 #include "data/prepared/prepared_set.hpp"
 #include "runtime/base/errors.hpp"
@@ -86,21 +87,38 @@ uint64_t bytes_of(const std::vector<data::prepare_cache::entry>& entries) {
   return out;
 }
 
+json inputs_json(const std::vector<data::kept_input>& kept) {
+  uint64_t bytes = 0;
+  for (const data::kept_input& one : kept)
+    bytes += one.bytes;
+  return {{"files", kept.size()}, {"bytes", bytes}};
+}
+
+void print_inputs(const json& kept, const char* what) {
+  if (kept["files"] != 0)
+    std::printf("input/: %s %s from standard input, %.1f MB\n", what,
+                json_text(kept["files"]).c_str(),
+                kept["bytes"].get<double>() / 1e6);
+}
+
 void list(const fs::path& folder,
           const std::vector<data::prepare_cache::entry>& entries,
           bool as_json) {
   const json all = listed(folder, entries);
+  const json inputs = inputs_json(data::kept_inputs(folder));
   if (as_json) {
     std::cout << json_lines_text(
                      json{{"folder", folder.string()},
                           {"bytes", bytes_of(entries)},
                           {"limit_bytes", data::cache_limit_bytes()},
+                          {"inputs", inputs},
                           {"entries", all}})
               << "\n";
     return;
   }
   for (const json& one : all)
     print(one);
+  print_inputs(inputs, "files");
   std::printf("%s: %zu entries, %.1f MB of %.0f MB\n",
               printable(folder.string()).c_str(), entries.size(),
               double(bytes_of(entries)) / 1e6,
@@ -115,6 +133,7 @@ void clear(const fs::path& folder, bool as_json) {
     before = cache.entries();
     kept = cache.clear();
   }
+  const json inputs = inputs_json(data::forget_inputs(folder));
   const json still = listed(folder, kept);
   const uint64_t freed =
       bytes_of(before) - std::min(bytes_of(before), bytes_of(kept));
@@ -122,12 +141,14 @@ void clear(const fs::path& folder, bool as_json) {
     std::cout << json_lines_text(json{{"folder", folder.string()},
                                       {"removed", before.size() - kept.size()},
                                       {"freed_bytes", freed},
+                                      {"inputs", inputs},
                                       {"kept", still}})
               << "\n";
     return;
   }
   for (const json& one : still)
     print(one);
+  print_inputs(inputs, "removed");
   std::printf("%s: removed %zu entries, %.1f MB; kept %zu that are in use\n",
               printable(folder.string()).c_str(), before.size() - kept.size(),
               double(freed) / 1e6, kept.size());

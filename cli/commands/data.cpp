@@ -20,15 +20,22 @@ using nlohmann::json;
 
 int do_data(const std::string& text, const store::work_watch& stop) {
   const json request = json::parse(text);
-  const job_result parsed = parse_job(json_text(request.at("job")), {}, "/");
+  job_result parsed = parse_job(json_text(request.at("job")), {}, "/");
   if (!parsed.value)
     throw ballast_error(parsed.mistakes.at(0));
   static const std::map<std::string, int (*)(const data_order&)> all{
-      {"check", check_nodes},    {"validate", validate_data},
-      {"show", show_data},       {"profile", profile_data},
-      {"prepare", prepare_data}, {"split", write_data},
-      {"write", write_data},     {"partition", partition_data}};
+      {"check", check_nodes},
+      {"validate", validate_data},
+      {"show", show_data},
+      {"profile", profile_data},
+      {"prepare", prepare_data},
+      {"split", write_data},
+      {"write", write_data},
+      {"partition", partition_data},
+      {"keep_input", tell_input_kept}};
   const std::string what = request.at("do").get<std::string>();
+  if (what != "check")
+    keep_standard_input(*parsed.value);
   try {
     const int code = all.at(what)({*parsed.value, request, stop});
     std::cout.flush();

@@ -16,6 +16,11 @@ struct data_order {
   store::work_watch stop = {};
 };
 
+/// Keeps the rows that come by standard input, if a source is that; the job has
+/// the name of their file then.
+void keep_standard_input(job& what);
+/// For the thin program: writes that job into the descriptor "answer".
+int tell_input_kept(const data_order& order);
 /// `validate`: of the nodes of a graph, those whose sources lie on this
 /// machine; prints only mistakes.
 int check_nodes(const data_order& order);

@@ -6,6 +6,7 @@
 ///   locks/KEY       shared: in use; exclusive: being prepared or removed
 ///   sources/HASH    hash of a source file, by path, size, time, inode
 ///   rows/HASH       sets that were made of the same rows, the newest first
+///   input/HASH.csv  rows that came by standard input (kept_input.hpp)
 /// Safe for many processes at once. The folder must belong to this user and be
 /// writable by no other. Errors: ballast_error{run_dir_unusable, disk_full}
 /// with the path.

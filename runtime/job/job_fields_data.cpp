@@ -77,7 +77,8 @@ void add_table_fields(fields_t& f, const std::string& prefix,
   add_field(
       f, prefix + "/uri", [of](job& j) -> field_place { return &of(j).uri; },
       "A path, a glob, or a URI: `file://`, `s3://`, `gs://`, `abfs://`, "
-      "`hdfs://`. Credentials come from the environment.")
+      "`hdfs://`; `-` is standard input. Credentials come from the "
+      "environment.")
       .is(text_kind::uri)
       .must()
       .only_with("format", file_words());

@@ -1,6 +1,7 @@
 /// Rules that involve several fields of a job, and the resolution of relative
 /// paths.
 #include "runtime/job/job_field.hpp"
+#include "runtime/job/source_uri.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -205,7 +206,31 @@ void check_database(const source_spec& source, const std::string& prefix,
                 "the password is in one place; leave one of the two out");
 }
 
+/// It is read once, from front to back.
+void check_standard_input(const job& in, rule_book& book) {
+  std::string first;
+  const auto look = [&](const source_spec& one, const std::string& at) {
+    if (one.uri != standard_input)
+      return;
+    if (is_pictures(one.format))
+      book.refuse({at + "/uri", at + "/format"},
+                  "standard input has no files; expected a folder or archives");
+    else if (!first.empty())
+      book.refuse({at + "/uri", first},
+                  "standard input can be read once, and " + first +
+                      " does; expected a file");
+    else
+      first = at + "/uri";
+  };
+  look(in.data.train, "/data/train");
+  if (in.data.test)
+    look(*in.data.test, "/data/test");
+  for (const auto& [name, source] : in.data.sources)
+    look(source, "/data/sources/" + name);
+}
+
 void check_sources(const job& in, rule_book& book) {
+  check_standard_input(in, book);
   const source_spec& train = in.data.train;
   check_database(train, "/data/train", book);
   if (in.data.test)
@@ -377,6 +402,7 @@ void resolve_paths(const std::vector<job_field>& fields,
       continue;
     auto* place = std::get<std::string*>(field.at(in));
     bool keeps = place->empty() || place->find("://") != std::string::npos ||
+                 (field.text == text_kind::uri && *place == standard_input) ||
                  (word && std::count(field.allowed.begin(), field.allowed.end(),
                                      *place) > 0);
     if (!keeps)

@@ -8,6 +8,20 @@ namespace ballast {
 
 using nlohmann::json;
 
+std::vector<source_spec*> sources_of_standard_input(job& what) {
+  std::vector<source_spec*> out;
+  const auto look = [&out](source_spec& one) {
+    if (one.uri == standard_input)
+      out.push_back(&one);
+  };
+  look(what.data.train);
+  if (what.data.test)
+    look(*what.data.test);
+  for (auto& [name, source] : what.data.sources)
+    look(source);
+  return out;
+}
+
 failure check_uri(const field& of, const std::string& pointer,
                   const std::string& text) {
   size_t end = text.find("://");

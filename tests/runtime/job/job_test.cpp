@@ -275,6 +275,21 @@ TEST(job, refuses_a_test_set_without_the_columns_that_balance_goes_by) {
                         "for the test set, too"));
 }
 
+TEST(job, reads_standard_input_once_and_leaves_its_name_alone) {
+  const job_result one = parse_with(
+      {"/data/train={\"format\":\"csv\",\"uri\":\"-\",\"label\":\"y\"}"});
+  ASSERT_TRUE(one.value) << all_messages(one);
+  EXPECT_EQ(one.value->data.train.uri, "-");
+  const job_result twice = parse_with(
+      {"/data/train={\"format\":\"csv\",\"uri\":\"-\",\"label\":\"y\"}",
+       "/data/test={\"format\":\"csv\",\"uri\":\"-\",\"label\":\"y\"}"});
+  EXPECT_THAT(all_messages(twice),
+              HasSubstr("/data/test/uri: standard input can be read once"));
+  const job_result images = parse_with(
+      {"/data/train={\"format\":\"images\",\"uri\":\"-\",\"size\":8}"});
+  EXPECT_THAT(all_messages(images), HasSubstr("standard input has no files"));
+}
+
 TEST(job, takes_one_side_for_both_of_an_image) {
   const auto size_of = [](const std::string& size) {
     return parse_with(
