@@ -48,8 +48,11 @@ class ColumnTypes(BallastTest):
         return said.out + said.err
 
     def rows_of(self, *paths):
-        return sorted(row for path in paths
-                      for row in list(csv.reader(path.open(newline="")))[1:])
+        out = []
+        for path in paths:
+            with path.open(newline="") as rows:
+                out += list(csv.reader(rows))[1:]
+        return sorted(out)
 
     def test_split_and_partition_keep_every_cell(self):
         hard = [[str(2**63 - 1 - i), f"{i:05}", f"x \"{i}\", y\nz", str(i)]
@@ -100,7 +103,7 @@ class ColumnTypes(BallastTest):
             self.job(file, columns={"code": "bool", "paid": "bool"}))
         self.assertIn("code", said)
         self.refused_alike("did you mean 'paid'",
-                           self.job(file, columns={"pay": "bool"}))
+                           self.job(file, columns={"payd": "bool"}))
         self.refused(2, "/data/train/columns/code", "validate", self.job(
             file, columns={"code": "text"}, features=["code"]))
 
