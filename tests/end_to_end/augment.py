@@ -11,7 +11,7 @@ import unittest
 
 import numpy
 
-from harness.exactness import check_run
+from harness.exactness import check_run, expand
 from harness.run_files import read_json, read_lines
 from harness.waiting import wait_until
 
@@ -97,24 +97,40 @@ class Augmented(BallastTest):
                       "optimizer": {"kind": "sgd", "lr": RATE}},
             "elastic": elastic, "trace_samples": True}
 
-    def seen(self, epoch, ids):
-        """What the model sees of these samples."""
+    @staticmethod
+    def normalised(images):
+        shape = (1, 3, 1, 1)
+        return ((images - numpy.reshape(MEAN, shape)) /
+                numpy.reshape(DEVIATION, shape)).reshape(len(images), -1)
+
+    def seen(self, epoch, ids, rows):
+        """What the model sees of these samples, which are those images."""
         ids = numpy.array(ids)
         places = SIDE + 2 * PADDING - PART + 1
         top = below(places, drawn(epoch, ids, 0))
         left = below(places, drawn(epoch, ids, 1))
         flipped = (drawn(epoch, ids, 64) >> numpy.uint64(11)).astype(
             float) * 2.0 ** -53 < 0.3
-        around = numpy.pad(self.images[ids] / 255,
+        around = numpy.pad(self.images[rows[ids]] / 255,
                            [(0, 0), (0, 0)] + [(PADDING, PADDING)] * 2)
         out = numpy.stack([one[:, t:t + PART, l:l + PART]
                            for one, t, l in zip(around, top, left)])
         out[flipped] = out[flipped, :, :, ::-1]
-        shape = (1, 3, 1, 1)
-        return ((out - numpy.reshape(MEAN, shape)) /
-                numpy.reshape(DEVIATION, shape)).reshape(len(ids), -1)
+        return self.normalised(out)
 
-    def replayed(self, found):
+    def evaluated(self, rows):
+        """The middle of each image: nothing is drawn."""
+        edge = (SIDE - PART) // 2
+        return self.normalised(
+            self.images[rows][:, :, edge:edge + PART, edge:edge + PART] / 255)
+
+    @staticmethod
+    def image_of(manifest, part):
+        """By sample of the training or test set."""
+        return numpy.array([row for chunk in manifest[part] for row in
+                            expand(chunk.get("source_rows", chunk["samples"]))])
+
+    def replayed(self, found, image_of):
         """Weights and biases after the steps of a run."""
         weights = numpy.zeros((CLASSES, 3 * PART * PART))
         bias = numpy.zeros(CLASSES)
@@ -122,11 +138,11 @@ class Augmented(BallastTest):
         for step in range(1, found.steps + 1):
             ids = sorted(i for part in found.ids_of_step[step].values()
                          for i in part)
-            rows = self.seen((step - 1) // steps + 1, ids)
+            rows = self.seen((step - 1) // steps + 1, ids, image_of)
             scores = rows @ weights.T + bias
             scores = numpy.exp(scores - scores.max(axis=1, keepdims=True))
             scores /= scores.sum(axis=1, keepdims=True)
-            scores[numpy.arange(len(ids)), self.labels[ids]] -= 1
+            scores[numpy.arange(len(ids)), self.labels[image_of[ids]]] -= 1
             weights -= RATE * scores.T @ rows / len(ids)
             bias -= RATE * scores.mean(axis=0)
         return weights, bias
@@ -134,7 +150,8 @@ class Augmented(BallastTest):
     def agrees(self, run, epochs):
         found = check_run(run, BATCH, epochs)
         self.assertEqual(found.problems, [], found)
-        weights, bias = self.replayed(found)
+        manifest = read_json(run / "manifest.json")
+        weights, bias = self.replayed(found, self.image_of(manifest, "train"))
         model = read_safetensors(run / "model.safetensors")
         for got, expected in ((model["weight"], weights),
                               (model["bias"], bias)):
@@ -144,6 +161,7 @@ class Augmented(BallastTest):
         self.assertGreater(numpy.abs(weights).max(), 0.01)
         audit = self.audit(run)
         self.assertEqual((audit["lost"], audit["repeated"]), (0, 0))
+        return weights, bias
 
     def test_images_are_those_of_the_rule_for_any_number_of_workers(self):
         content = set()
@@ -152,6 +170,19 @@ class Augmented(BallastTest):
             self.agrees(run, 6)
             content.add(read_json(run / "report.json")["samples"])
         self.assertEqual(content, {6 * CLASSES * EACH})
+
+    def test_evaluation_sees_the_middle_of_each_image(self):
+        job = self.job(4, workers=2)
+        job["data"]["test_fraction"] = 0.25
+        run = self.run_job(job)
+        weights, bias = self.agrees(run, 4)
+        kept = self.image_of(read_json(run / "manifest.json"), "test")
+        self.assertEqual(len(kept), CLASSES * EACH // 4)
+        scores = self.evaluated(kept) @ weights.T + bias
+        losses = (numpy.log(numpy.exp(scores).sum(axis=1)) -
+                  scores[numpy.arange(len(kept)), self.labels[kept]])
+        self.assertAlmostEqual(read_json(run / "report.json")["test_loss"],
+                               losses.mean(), places=3)
 
     def test_a_worker_that_is_killed_changes_no_image(self):
         one, run = self.new_run(self.job(1500, workers=2))
@@ -175,7 +206,7 @@ class Augmented(BallastTest):
         self.assertEqual(found, [(found[0][0], [3, SIDE, SIDE])] * 3)
 
     def test_rows_that_are_no_images_are_refused(self):
-        self.write("rows.csv", "a,b,c,y\n" + "1,2,3,0\n" * 50)
+        self.write("rows.csv", "a,b,c,y\n" + "1,2,3,0\n4,5,6,1\n" * 50)
         job = self.job(1)
         job["data"]["train"] = {"format": "csv", "label": "y",
                                 "uri": str(self.folder / "rows.csv")}
