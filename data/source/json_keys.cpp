@@ -135,8 +135,8 @@ void nan_columns::see(std::string_view line) {
 
 json_names nan_columns::names() const {
   json_names out;
-  for (const auto& [name, values] : seen_)
-    if (values.numbers && values.words && !values.others)
+  for (const auto& [name, found] : seen_)
+    if (found.numbers && found.words && !found.others)
       out.insert(name);
   return out;
 }

@@ -169,7 +169,8 @@ private:
     try {
       read_columns(file, false);
     } catch (const ballast_error& error) {
-      if (error.what_failed().code != errc::invalid_data)
+      if (error.what_failed().code != errc::invalid_data ||
+          spec_.format == source_format::csv) // all of it is text here
         throw;
       // It may be a cell that a run does not look at.
       out_ = before;

@@ -55,6 +55,31 @@ TEST_F(a_survey, names_everything_that_is_wrong_at_once) {
               ElementsAre(HasSubstr("1 cell without a value")));
 }
 
+TEST_F(a_survey, names_the_row_that_is_none) {
+  try {
+    of("x,y\n1,0\n2\n");
+    ADD_FAILURE() << "was taken";
+  } catch (const ballast_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("row 2 (line 3) has 1 columns"));
+  }
+}
+
+TEST_F(a_survey, checks_the_types_that_the_job_states) {
+  source_ = table_source(source_format::csv,
+                         folder_.write("t.csv",
+                                       "when,paid,id,y\n2026-01-31,yes,01,0\n"
+                                       "soon,no,2,1\n,maybe,3,0\n"),
+                         "y", {});
+  source_.columns = {{"when", "date"}, {"paid", "bool"}, {"id", "text"}};
+  const table_survey found = survey(source_, {});
+  EXPECT_TRUE(found.columns[0].problems.empty()); // nobody uses it
+  EXPECT_EQ(found.columns[0].misfits, 1u);
+  EXPECT_THAT(found.columns[1].problems,
+              ElementsAre(HasSubstr("1 cell with text ('maybe')")));
+  EXPECT_EQ(found.columns[2].use, column_use::left_out);
+  EXPECT_TRUE(found.columns[2].problems.empty());
+}
+
 TEST_F(a_survey, offers_a_change_with_which_the_data_can_be_read) {
   const table_survey found =
       of("a,b,c,y\n1,7,nan,0\nNA,2,3,1\n3,4,5,\n4,5,6,1\n5,,7,0\n6,7,8,0\n");
