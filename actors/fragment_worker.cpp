@@ -43,10 +43,11 @@ struct fragment_worker::parts {
   std::deque<prepare_fragment> orders;
   size_t idle = 0;
   std::vector<std::thread> threads;
+  bool done_with = false; // nothing that was made is needed any more
+  std::mutex opening;     // held as long as a service begins; guards these
   std::optional<data::prepare_cache> cache; // with the first order
   std::shared_ptr<store::file_lock> in_use; // of its fragments
   std::vector<std::string> made;            // keys
-  bool done_with = false;                   // none is needed any more
   std::string token;                        // of the service
   std::shared_ptr<data::chunk_service> service;
 
@@ -79,7 +80,7 @@ void fragment_worker::parts::carry_out(const prepare_fragment& order) {
   try {
     std::string address;
     {
-      const std::lock_guard lock(mutex);
+      const std::lock_guard lock(opening);
       if (!cache)
         cache.emplace(config.cache_folder);
       if (!in_use)

@@ -42,7 +42,8 @@ void prepare_cache::remove_fragments(
   std::error_code ignored;
   const fs::path folder = folder_ / fragments_name;
   for (const std::string& key : keys)
-    fs::remove(folder / key, ignored);
+    if (is_key(key))
+      fs::remove(folder / key, ignored);
   store::file_lock all = lock_of(fragments_name);
   if (!take(all, store::file_lock::mode::exclusive))
     return;

@@ -270,6 +270,31 @@ TEST(files_apart, are_read_again_where_a_fragment_is_damaged) {
   EXPECT_THAT(second.lines, Contains(HasSubstr("is damaged")));
 }
 
+TEST(fragments_in_a_cache, are_listed_and_go_before_sets_do) {
+  temporary_folder folder;
+  auto files = files_with("numbers");
+  files[6] += "1,2,w1,1,-3\n";
+  heard ear;
+  (void)refusal_of(job_over(folder, "numbers", files), folder / "cache",
+                   apart(ear));
+  const prepare_cache cache(folder / "cache");
+  ASSERT_EQ(cache.entries().size(), 1u);
+  EXPECT_EQ(cache.entries()[0].name, "fragments");
+  EXPECT_GT(cache.entries()[0].bytes, 1000u);
+  EXPECT_FALSE(cache.entries()[0].in_use);
+  {
+    const auto used = cache.use_fragments();
+    EXPECT_TRUE(cache.entries()[0].in_use);
+    EXPECT_EQ(cache.clear().size(), 1u);
+    cache.evict(0);
+    EXPECT_EQ(cache.entries().size(), 1u);
+  }
+  cache.evict(1'000'000);
+  EXPECT_EQ(cache.entries().size(), 1u) << "there is room";
+  cache.evict(0);
+  EXPECT_TRUE(cache.entries().empty());
+}
+
 TEST(files_apart, do_without_a_disk_that_takes_none_of_them) {
   temporary_folder folder;
   const job what = job_over(folder, "numbers", files_with("numbers"));
