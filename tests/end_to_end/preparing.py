@@ -10,6 +10,7 @@ import signal
 import unittest
 
 from harness.http_client import request
+from harness.moto import Moto
 from harness.program import LOOPBACK
 from harness.run_files import read_json
 from harness.waiting import wait_until
@@ -138,6 +139,29 @@ class Preparing(BallastTest):
                         self.folder / name / "fragments").exists(),
                                "the end of the fragments")
                 one.end()
+
+    def test_files_in_a_bucket_are_read_by_others_too(self):
+        store = Moto()
+        self.addCleanup(store.end)
+        if store.missing:
+            self.skipTest(store.missing)
+        self.environment |= {"AWS_ACCESS_KEY_ID": "any",
+                             "AWS_SECRET_ACCESS_KEY": "any",
+                             "AWS_EC2_METADATA_DISABLED": "true"}
+        expected = self.expected()
+        store.put("shop")
+        for number in range(FILES):
+            store.put(f"shop/rows-{number}.csv", csv_text(number).encode())
+        job = self.job()
+        job["data"]["train"]["uri"] = store.uri("shop/rows-*.csv")
+        one = self.coordinator(
+            BALLAST_FAULT_POINTS="fragment.read=delay:300@1-100")
+        self.node("left")
+        self.node("right")
+        self.members("left", "right")
+        self.assertEqual(self.checksums(self.trained(job)), expected)
+        who = self.readers(one.err)
+        self.assertGreater(who.get("left", 0) + who.get("right", 0), 0, who)
 
     def test_a_worker_that_dies_meanwhile_costs_no_row(self):
         expected = self.expected()
