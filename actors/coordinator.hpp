@@ -59,6 +59,10 @@ struct coordinator_shell_config {
   /// given. Empty: on machines that are known only once their nodes join.
   std::optional<machine_size> only_machine;
   std::shared_ptr<record_slot> records = std::make_shared<record_slot>();
+  /// Who reads files of the sources: workers of other machines than that with
+  /// this boot id, or all.
+  std::string boot_id;
+  bool prepare_on_this_machine = false;
   /// Called on the coordinator's thread after every tick of a run, for a
   /// progress line; may be empty.
   std::function<void(const coordinator::run_status&)> on_tick;

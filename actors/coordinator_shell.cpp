@@ -4,6 +4,7 @@
 
 #include "actors/handler_exception.hpp"
 #include "runtime/base/fault_point.hpp"
+#include "runtime/coordinator/fragment_board.hpp"
 
 #include <chrono>
 #include <nlohmann/json.hpp>
@@ -55,6 +56,7 @@ coordinator_shell::behavior_type coordinator_shell::make_behavior() {
              const gpu_worker_actor& handle) { return hello(who, handle); },
       [this](const heartbeat& m) { on(core(), m, now()); },
       [this](const worker_report& m) { tell_core(m); },
+      [this](const fragment_ready& m) { send(state_->shards, m); },
       [this](drain_atom, worker_id who) {
         tell_core(coordinator::leave_announced{who});
       },
@@ -104,6 +106,11 @@ caf::result<welcome> coordinator_shell::hello(const worker_hello& who,
   monitor(handle);
   monitor::log().info("node {} joined from {} (pid {})", who.name, who.host,
                       who.pid);
+  // Until a run begins its cores have nothing else to do.
+  if (!who.leaving &&
+      coordinator::reads_fragments(who.boot_id, config_.boot_id,
+                                   config_.prepare_on_this_machine))
+    send(state_->shards, fragment_helper{accepted.worker, who.name, handle});
   // Before what follows: it may be excluded once more.
   if (config_.on_joined)
     config_.on_joined(who.name);
@@ -117,6 +124,7 @@ void coordinator_shell::down(const caf::down_msg& message) {
     if (it->second.address() == message.source) {
       worker_id who = it->first;
       handles.erase(it);
+      send(state_->shards, fragment_helper{who});
       tell_core(coordinator::connection_lost{who, losses::connection_closed{}});
       return;
     }
@@ -251,6 +259,7 @@ void coordinator_shell::action_handler::operator()(
     me->config_.on_expelled(me->core().nodes.name_of(what.who));
   if (found == handles.end())
     return;
+  me->send(me->state_->shards, fragment_helper{what.who});
   bool for_good = !what.dismissed.empty();
   me->send(found->second,
            command{me->core().config.term, generation{},
@@ -264,9 +273,9 @@ void coordinator_shell::action_handler::operator()(
 
 void coordinator_shell::action_handler::operator()(
     const coordinator::prepare_data& action) {
-  me->request(
-        me->state_->shards, preparing_deadline,
-        prepare_set{action.what, me->record().token(), me->preparing_.begin()})
+  me->request(me->state_->shards, preparing_deadline,
+              prepare_set{action.what, me->record().token(),
+                          me->preparing_.begin(), me->core().config.term})
       .then(
           [me = me, run = me->state_->runs](const set_prepared& made) {
             if (run == me->state_->runs)

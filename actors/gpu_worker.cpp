@@ -4,6 +4,7 @@
 #include "actors/types.hpp"
 #include "monitor/logs/log.hpp"
 #include "runtime/base/fault_point.hpp"
+#include "runtime/base/thread_name.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -134,7 +135,14 @@ local_worker_actor::behavior_type gpu_worker::make_behavior() {
         if (link_.takes(order.term))
           engine_->offer(order);
       },
+      [this](const prepare_fragment& order) { on_fragment(order); },
       [this](const worker_report& what) { on_report(what); },
+      [this](const fragment_ready& what) {
+        fragment_ready out = what;
+        out.worker = link_.me().worker;
+        if (!link_.alone())
+          send(coordinator_, std::move(out));
+      },
       [this](drop_atom) { carry_out(link_.on_dropped()); },
       [this](join_atom) {
         if (link_.alone())
@@ -157,6 +165,9 @@ void gpu_worker::on_exit() {
   if (heart_)
     send_exit(heart_, caf::exit_reason::user_shutdown);
   heart_ = nullptr;
+  fragments_.reset();
+  if (fragments_end_.joinable())
+    fragments_end_.join();
   engine_.reset();
 }
 
@@ -237,6 +248,7 @@ void gpu_worker::keep_time() {
 void gpu_worker::on_assignment(const assignment& order) {
   if (link_.on_assignment(order).what != link_step::take)
     return;
+  end_fragments();
   set_heart();
   if (config_.probes)
     config_.probes->set(
@@ -249,6 +261,36 @@ void gpu_worker::on_assignment(const assignment& order) {
                       value(order.generation), order.name, order.incarnation);
   engine_->load(order);
   keep_time();
+}
+
+// -- files for a set that is prepared -----------------------------------------
+
+void gpu_worker::on_fragment(const prepare_fragment& order) {
+  if (!link_.takes(order.term))
+    return;
+  const caf::actor_addr weak = address();
+  const auto answer = [weak](fragment_ready what) {
+    if (auto me = caf::actor_cast<local_worker_actor>(weak))
+      caf::anon_send(me, std::move(what));
+  };
+  if (!config_.fragments)
+    return answer(
+        {.number = order.number, .key = order.key, .why = "it reads no files"});
+  if (!fragments_)
+    fragments_ = std::make_unique<fragment_worker>(*config_.fragments, answer);
+  fragments_->add(order);
+}
+
+/// A run begins: the set is there. Its threads may be in the midst of a block
+/// of a slow disk.
+void gpu_worker::end_fragments() {
+  if (!fragments_)
+    return;
+  fragments_->set_is_made();
+  fragments_end_ = std::jthread([old = std::move(fragments_)]() mutable {
+    name_this_thread("bl-files-end");
+    old.reset();
+  });
 }
 
 void gpu_worker::on_fence(const fence_order& order) {

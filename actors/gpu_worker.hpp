@@ -4,6 +4,7 @@
 /// what becomes of a run, and heart.hpp beats.
 #pragma once
 
+#include "actors/fragment_worker.hpp"
 #include "actors/heart.hpp"
 #include "actors/protocol.hpp"
 #include "actors/worker_engine.hpp"
@@ -13,7 +14,9 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <thread>
 
 namespace ballast::actors {
 
@@ -39,6 +42,8 @@ struct gpu_worker_config {
   bool once = false;         // leave after one job
   bool log_to_folder = true; // also write logs/NAME.log of the run
   std::shared_ptr<probe_slot> probes;
+  /// Where it reads files for its coordinator; nothing: it reads none.
+  std::optional<fragment_worker_config> fragments = {};
   /// What is wrong with its device, for the heartbeats; empty: nobody looks.
   std::function<ballast::device_trouble()> device_trouble = {};
   /// Makes the engine; tests pass their own.
@@ -81,12 +86,16 @@ private:
   void on_command(const command& order);
   void count_error(errc code);
   void on_report(const worker_report& what);
+  void on_fragment(const prepare_fragment& order);
+  void end_fragments();
   instant now() const;
 
   const gpu_worker_config config_;
   coordinator_actor coordinator_;
   worker::coordinator_link link_;
   std::shared_ptr<worker_engine> engine_;
+  std::unique_ptr<fragment_worker> fragments_; // with the first order
+  std::jthread fragments_end_;                 // waits for their threads
   heart_actor heart_;
   /// How it beats, as far as it was told.
   struct pulse {

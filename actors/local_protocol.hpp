@@ -9,7 +9,7 @@
 ///   shard manager --plan on, observe ...-->                  planner
 #pragma once
 
-#include "actors/protocol.hpp"
+#include "actors/preparing_messages.hpp"
 #include "runtime/balance/chunk_labels.hpp"
 #include "runtime/balance/load.hpp"
 #include "runtime/balance/place_shares.hpp"
@@ -24,7 +24,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <set>
@@ -74,17 +73,6 @@ struct coordinator_tick {}; // runs the failure detector
 
 // -- to the shard manager -----------------------------------------------------
 
-/// Read, place, chunk and serve the data of a job.
-struct prepare_set {
-  job what;
-  std::string token; // that those who fetch chunks must know
-  std::shared_ptr<store::work_seen> seen = nullptr; // null: nobody looks
-};
-struct set_prepared {
-  set_summary set;
-  std::string manifest;         // JSON
-  std::filesystem::path tables; // where those are that it names
-};
 /// From now on: are rows moved, and which skew is good enough.
 struct set_balance {
   bool enabled = true;
@@ -131,8 +119,6 @@ CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::actors::checkpoint_saved)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::actors::run_trouble)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::actors::report_written)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::actors::coordinator_tick)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::actors::prepare_set)
-CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::actors::set_prepared)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::balance::place_shares)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::placed_shares)
 CAF_ALLOW_UNSAFE_MESSAGE_TYPE(ballast::balance::load_view)
@@ -178,6 +164,8 @@ using shard_manager_actor = caf::typed_actor<
     caf::replies_to<explain_request>::with<control_reply>,
     caf::reacts_to<set_balance>, caf::reacts_to<serve_file>,
     caf::reacts_to<drop_set>,
+    // Who helps to prepare a set, and what came of it.
+    caf::reacts_to<fragment_helper>, caf::reacts_to<fragment_ready>,
     // INTERNAL
     caf::reacts_to<preparation_ended>, caf::reacts_to<preparation_tick>>;
 

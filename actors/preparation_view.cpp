@@ -15,8 +15,8 @@ preparation_view::at(instant now) {
   if (total == 0)
     return std::nullopt;
   const uint64_t done = seen_->done;
-  if (!first_)
-    first_ = mark{now, done};
+  if (!first_ || first_->total != total || done < first_->done)
+    first_ = mark{now, done, total};
   coordinator::run_status::preparation out{double(done) / double(total)};
   if (const uint64_t since = done - first_->done; since > 0)
     out.left_s = std::chrono::duration<double>(now - first_->when).count() /

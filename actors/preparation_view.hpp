@@ -15,8 +15,9 @@ class preparation_view {
 public:
   /// Other data, from their beginning; give this to who prepares them.
   std::shared_ptr<store::work_seen> begin();
-  /// Nothing before rows are written. The rest is as quick as what was done
-  /// since the first call that saw any.
+  /// Of files that are read, then of rows that are written; nothing before. The
+  /// rest of these is as quick as what was done since the first call that saw
+  /// any.
   std::optional<coordinator::run_status::preparation> at(instant now);
 
 private:
@@ -24,6 +25,7 @@ private:
   struct mark {
     instant when{};
     uint64_t done = 0;
+    uint64_t total = 0; // of the part of the work that it was seen in
   };
   std::optional<mark> first_;
 };

@@ -193,6 +193,8 @@ CAF_BEGIN_TYPE_ID_BLOCK(ballast, caf::first_custom_type_id)
   CAF_ADD_ATOM(ballast, ballast, freeze_atom, "freeze")
   CAF_ADD_ATOM(ballast, ballast, drain_atom, "drain")
   CAF_ADD_ATOM(ballast, ballast, drop_atom, "drop")
+  CAF_ADD_TYPE_ID(ballast, (ballast::prepare_fragment))
+  CAF_ADD_TYPE_ID(ballast, (ballast::fragment_ready))
 CAF_END_TYPE_ID_BLOCK(ballast)
 CAF_ERROR_CODE_ENUM(ballast::errc, "ballast")
 
@@ -212,12 +214,16 @@ using gpu_worker_actor = caf::typed_actor<
     // Chunks it is to own soon; answered with chunks_fetched.
     caf::reacts_to<fetch_order>,
     // A pending plan, all of whose chunks are here: contribute to its lane.
-    caf::reacts_to<plan_offer>>;
+    caf::reacts_to<plan_offer>,
+    // A file to read while a set is prepared; answered with fragment_ready.
+    caf::reacts_to<prepare_fragment>>;
 
 /// The same actor as its own process sees it.
 using local_worker_actor = gpu_worker_actor::extend<
     // What the engine's threads report; passed on to the coordinator.
     caf::reacts_to<worker_report>,
+    // The same of those that read files.
+    caf::reacts_to<fragment_ready>,
     // The engine has dropped all that it held of a run.
     caf::reacts_to<drop_atom>,
     // Say hello to the coordinator, once connected to it.
@@ -244,6 +250,8 @@ using coordinator_actor = caf::typed_actor<
     caf::reacts_to<drain_atom, worker_id>,
     // What a worker did or what became of it; dropped if of an earlier
     // generation.
-    caf::reacts_to<worker_report>>;
+    caf::reacts_to<worker_report>,
+    // A file that it was to read, for the shard manager.
+    caf::reacts_to<fragment_ready>>;
 
 } // namespace ballast::actors

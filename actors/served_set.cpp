@@ -49,9 +49,12 @@ struct served_set::parts {
 failure served_set::parts::make(const prepare_set& order,
                                 const shard_manager_config& config) {
   try {
-    set =
-        data::prepare(order.what, config.cache_folder,
-                      {.stop = {stop.get_token(), seen}, .warn = config.warn});
+    data::prepare_options options{.stop = {stop.get_token(), seen},
+                                  .warn = config.warn};
+    options.apart = config.apart;
+    options.apart.token = order.token;
+    options.apart.term = order.term;
+    set = data::prepare(order.what, config.cache_folder, options);
     manifest_text = json_text(nlohmann::json(set->about()));
     chunks = chunk_table(set->about(), data::chunk_columns_wanted::no_labels);
     labels = std::make_shared<const balance::chunk_labels>(set->about());

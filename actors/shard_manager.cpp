@@ -52,6 +52,17 @@ shard_manager::behavior_type shard_manager::make_behavior() {
           set_->serve(what.path);
       },
       [this](const drop_set&) { drop(); },
+      [this](const fragment_helper& one) {
+        if (!one.handle)
+          return config_.apart.helpers->gone(one.who);
+        config_.apart.helpers->joined(
+            one.who, one.name, [to = one.handle](const prepare_fragment& what) {
+              caf::anon_send(to, what);
+            });
+      },
+      [this](const fragment_ready& what) {
+        config_.apart.helpers->answered(what);
+      },
       [this](const preparation_ended& how) { end(how); },
       [this](const preparation_tick& of) { check_progress(of); },
   };
@@ -66,6 +77,7 @@ void shard_manager::on_exit() {
   foreseen_.reset();
   set_.reset();
   leaving_.clear();
+  config_.apart.helpers.reset(); // it has handles of workers
   promise_ = {};
   stop_looks();
   send_exit(planner_, caf::exit_reason::user_shutdown);

@@ -9,6 +9,7 @@
 #include "actors/foreseen_repairs.hpp"
 #include "actors/local_protocol.hpp"
 #include "actors/served_set.hpp"
+#include "data/prepared/fragment_terms.hpp"
 #include "runtime/balance/policy.hpp"
 #include "runtime/base/no_progress.hpp"
 
@@ -32,6 +33,9 @@ struct shard_manager_config {
   /// Told of what a user should know though the run goes on; any thread; may be
   /// empty.
   std::function<void(const std::string&)> warn;
+  /// How files are read apart; the term and the token are those of each set.
+  data::fragment_terms apart = {.helpers =
+                                    std::make_shared<data::fragment_helpers>()};
   /// A handler threw: why, to end the process with; may be empty.
   std::function<void(const std::string&)> on_defect;
 };

@@ -16,7 +16,7 @@ namespace ballast::store {
 /// What is seen of the work.
 struct work_seen {
   std::atomic<uint64_t> checks{0}; // calls of check_stop
-  std::atomic<uint64_t> total{0};  // of its last and longest part; 0: not begun
+  std::atomic<uint64_t> total{0};  // of a long part of it; 0: none begun
   std::atomic<uint64_t> done{0};   // of `total`
 };
 
@@ -28,14 +28,25 @@ public:
              std::shared_ptr<work_seen> seen = nullptr)
       : stop_(std::move(stop)), seen_(std::move(seen)) {}
 
-  bool stop_requested() const { return stop_.stop_requested(); }
+  /// Of a part of the same work that may end sooner.
+  work_watch until(std::stop_token sooner) const {
+    work_watch out = *this;
+    out.sooner_ = std::move(sooner);
+    return out;
+  }
+  bool stop_requested() const {
+    return stop_.stop_requested() || sooner_.stop_requested();
+  }
   void note_check() const {
     if (seen_)
       seen_->checks.fetch_add(1, std::memory_order_relaxed);
   }
+  /// A part of the work begins, of so much.
   void expect(uint64_t total) const {
-    if (seen_)
-      seen_->total = total;
+    if (!seen_)
+      return;
+    seen_->done = 0;
+    seen_->total = total;
   }
   void did(uint64_t more) const {
     if (seen_)
@@ -44,6 +55,7 @@ public:
 
 private:
   std::stop_token stop_;
+  std::stop_token sooner_;
   std::shared_ptr<work_seen> seen_;
 };
 

@@ -23,9 +23,10 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 std::string state_of(const data::prepare_cache::entry& one) {
-  return one.whole()                 ? "whole"
-         : one.name.ends_with("tmp") ? "unfinished"
-                                     : "damaged";
+  return one.whole()                                       ? "whole"
+         : one.name == data::prepare_cache::fragments_name ? "fragments"
+         : one.name.ends_with("tmp")                       ? "unfinished"
+                                                           : "damaged";
 }
 
 std::string time_text(int64_t ns) {

@@ -12,6 +12,7 @@
 #include "cli/node/progress_tap.hpp"
 #include "cli/node/supervisor_lines.hpp"
 #include "cli/node/worker_device.hpp"
+#include "cli/process_identity.hpp"
 #include "data/prepared/prepared_set.hpp"
 #include "monitor/http/http_server.hpp"
 #include "monitor/logs/log.hpp"
@@ -25,12 +26,14 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <poll.h>
 #include <set>
+#include <string_view>
 #include <thread>
 #include <unistd.h>
 
@@ -257,6 +260,16 @@ void coordinator_process::listen() {
     if (run) // its log goes to the file only
       std::fprintf(stderr, "warning: %s\n", why.c_str());
   };
+  shard_config.apart.note = [](const std::string& what) {
+    monitor::log().info("{}", what);
+  };
+  config.boot_id = boot_id();
+  // For tests: helpers on one machine, and sources that are not worth it.
+  if (const char* text = std::getenv("BALLAST_PREPARE_ON_THIS_MACHINE");
+      text != nullptr && text == std::string_view("1")) {
+    config.prepare_on_this_machine = true;
+    shard_config.apart.worth_bytes = 0;
+  }
   // Each on a thread of its own: the one waits for disks, the other plans.
   actor_ = system_.spawn<actors::coordinator_shell, caf::detached>(
       system_.spawn<actors::shard_manager, caf::detached>(shard_config),

@@ -8,6 +8,7 @@
 #include "cli/node/identity.hpp"
 #include "cli/node/worker_device.hpp"
 #include "cli/process_identity.hpp"
+#include "data/prepared/prepared_set.hpp"
 #include "data/store/host_memory.hpp"
 #include "gpu/cuda_library.hpp"
 #include "gpu/nccl_introduction.hpp"
@@ -358,6 +359,7 @@ int run_worker(const node_options& options) {
   worker.once = options.once;
   worker.log_to_folder = options.liveness_fd < 0;
   worker.probes = probes;
+  worker.fragments = {host, data::default_cache_folder()};
   if (health)
     worker.device_trouble = [&health] { return health->trouble(); };
   worker.make_engine = [host, &place,

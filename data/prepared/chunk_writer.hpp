@@ -15,6 +15,8 @@
 
 namespace ballast::data {
 
+class fragment_pool;
+
 /// Rows of one part of the prepared set, in order: sample i is row `rows[i]` of
 /// `table`.
 struct part_rows {
@@ -28,6 +30,8 @@ struct write_options {
   /// For rows that are not in memory.
   uint64_t memory = uint64_t{1} << 30;
   store::work_watch stop = {};
+  /// Reads files of the sources apart; null: nobody does.
+  fragment_pool* files = nullptr;
 };
 
 /// Writes `path` (synced) and returns the description of each chunk, the same

@@ -1,5 +1,6 @@
 #include "data/prepared/job_tables.hpp"
 
+#include "data/prepared/fragment_pool.hpp"
 #include "data/prepared/prepare_cache.hpp"
 #include "data/prepared/set_identity.hpp"
 #include "data/prepared/set_rows.hpp"
@@ -75,7 +76,13 @@ void job_tables::read(const job& what, const write_options& how) {
   request.seed = what.seed;
   request.data = &what.data;
   request.spill = how.folder;
-  train = read_source(what.data.train, request);
+  const auto read = [&](const source_spec& spec) {
+    const std::unique_ptr<fragment_supply> apart =
+        how.files ? how.files->of(request.pointer) : nullptr;
+    request.fragments = apart.get();
+    return read_source(spec, request);
+  };
+  train = read(what.data.train);
   if (!what.data.test)
     return;
   request.test = true;
@@ -87,7 +94,7 @@ void job_tables::read(const job& what, const write_options& how) {
   request.room.bytes = std::max(
       how.memory / least,
       how.memory - std::min<uint64_t>(how.memory, train.features.size()));
-  test = read_source(*what.data.test, request);
+  test = read(*what.data.test);
   const ledger::stored_type stored =
       wider_type(train.row.stored, test->row.stored);
   widen(train, stored);

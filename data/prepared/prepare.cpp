@@ -2,6 +2,7 @@
 #include "data/base/content_hash.hpp"
 #include "data/graph/graph_stream.hpp"
 #include "data/prepared/chunk_writer.hpp"
+#include "data/prepared/fragment_pool.hpp"
 #include "data/prepared/job_tables.hpp"
 #include "data/prepared/prepare_cache.hpp"
 #include "data/prepared/prepared_folder.hpp"
@@ -214,7 +215,9 @@ void make_set(const job& what, const std::vector<std::string>& sources,
   fs::create_directory(making, error);
   if (error)
     refuse_write(making, error.value());
-  const write_options how{making, rows_memory(options), options.stop};
+  fragment_pool files(what, cache, options.apart, rows_memory(options),
+                      options.stop);
+  const write_options how{making, rows_memory(options), options.stop, &files};
   ledger::manifest about;
   about.sources = sources;
   about.content_id = key;
@@ -237,6 +240,7 @@ void make_set(const job& what, const std::vector<std::string>& sources,
   if (error)
     refuse_write(place, error.value());
   store::sync_path(place.parent_path());
+  files.set_is_made();
 }
 
 /// Finds the set of a job in the cache, or prepares it.

@@ -385,7 +385,8 @@ std::vector<prepare_cache::entry> prepare_cache::entries() const {
   for (const fs::directory_entry& one :
        fs::directory_iterator(folder_, ignored)) {
     const std::string name = one.path().filename().string();
-    if (!is_key(name) && !is_damaged(name) && !is_unfinished(name))
+    if (!is_key(name) && !is_damaged(name) && !is_unfinished(name) &&
+        name != fragments_name)
       continue;
     out.push_back(look_at(one.path()));
     store::file_lock lock = lock_of(lock_name_of(name));

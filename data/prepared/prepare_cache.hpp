@@ -7,6 +7,8 @@
 ///   sources/HASH    hash of a source file, by path, size, time, inode
 ///   rows/HASH       sets that were made of the same rows, the newest first
 ///   input/HASH.csv  rows that came by standard input (kept_input.hpp)
+///   fragments/KEY   a file of a source, read, until its set is made; who uses
+///                   any holds locks/fragments, shared
 /// Safe for many processes at once. The folder must belong to this user and be
 /// writable by no other. Errors: ballast_error{run_dir_unusable, disk_full}
 /// with the path.
@@ -17,6 +19,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -59,6 +62,14 @@ public:
   /// path; nothing if another process was faster.
   std::filesystem::path set_aside(const std::string& key,
                                   const store::file_lock& held) const;
+  /// Where the fragment of this key lies, in a folder that is there.
+  std::filesystem::path fragment_path(const std::string& key) const;
+  /// As long as it lives no fragment is removed by evict() or clear().
+  std::shared_ptr<store::file_lock> use_fragments() const;
+  /// These are needed no more. Others go, too, if nobody uses any and they were
+  /// left long ago or unfinished.
+  void remove_fragments(const std::vector<std::string>& keys) const;
+
   /// Marks the set as used now.
   void touch(const std::string& key) const;
   /// Removes the least recently used sets until all fit into `limit_bytes`, and
@@ -67,12 +78,13 @@ public:
 
   /// One folder of the cache, complete or not.
   struct entry {
-    std::string name; // KEY, KEY.tmp, KEY.damaged-K
+    std::string name; // KEY, KEY.tmp, KEY.damaged-K, or that of all fragments
     uint64_t bytes = 0;
     int64_t used_ns = 0; // since 1970
     bool in_use = false; // by a living process
     bool whole() const { return name.size() == key_length; }
   };
+  static constexpr const char* fragments_name = "fragments";
   static constexpr size_t key_length = 16;
   /// The name of a whole set, which is no way out of the cache.
   static bool is_key(const std::string& name);

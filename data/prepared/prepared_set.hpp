@@ -4,6 +4,7 @@
 /// not a memory map: truncating an open file must cause an error, not a SIGBUS.
 #pragma once
 
+#include "data/prepared/fragment_terms.hpp"
 #include "data/store/chunk.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/ledger/manifest.hpp"
@@ -38,6 +39,8 @@ struct prepare_options {
   /// For the features of the sources' rows; what goes beyond it lies on the
   /// disk meanwhile. Nothing: a fourth of what this process may use.
   std::optional<uint64_t> rows_memory = {};
+  /// How the files of a source are read apart, and by whom.
+  fragment_terms apart = {};
 };
 
 /// Reads the job's sources, applies the pipeline, places the rows on

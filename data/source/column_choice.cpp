@@ -125,7 +125,7 @@ void table_rows::number_names() {
     label = number[size_t(label)];
 }
 
-void table_rows::finish(size_t features) {
+void table_rows::finish(size_t features, bool narrowed) {
   if (!names_.empty())
     number_names();
   table_.row.features = uint32_t(features);
@@ -143,7 +143,7 @@ void table_rows::finish(size_t features) {
                                        : ledger::stored_type::float32;
     return;
   }
-  if (range_.int16)
+  if (range_.int16 && narrowed)
     narrow(table_);
   table_.features.shrink_to_fit();
 }

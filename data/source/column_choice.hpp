@@ -18,6 +18,8 @@
 
 namespace ballast::data {
 
+class fragment_file;
+
 struct table_column {
   std::string name;
   bool numeric = false;
@@ -99,6 +101,9 @@ public:
     table_.labels.push_back(found->second);
   }
   bool labels_are_text() const { return !names_.empty(); }
+  /// What files before these rows decided.
+  void expect_text_labels(bool text) { text_expected_ = text; }
+  std::optional<bool> text_expected() const { return text_expected_; }
   /// For rows of tokens, which have no label: all get one class.
   void no_labels(size_t rows) {
     table_.row.classes = 1;
@@ -106,8 +111,13 @@ public:
   }
   /// The next row's cell of kept column `index`; empty: missing.
   void keep(size_t index, std::string_view cell);
-  /// Moves everything into the table, in the smallest exact type.
-  void finish(size_t features);
+  /// All rows of a file that was read apart, of as many features; `before`: how
+  /// many rows the source has before it. False: some of them are to be refused
+  /// here, and nothing is changed.
+  bool add(const fragment_file& from, size_t features, uint64_t before);
+  /// Moves everything into the table, in the smallest exact type; or, not
+  /// `narrowed`, as float32.
+  void finish(size_t features, bool narrowed = true);
 
 private:
   [[noreturn]] void refuse_token(double number, const std::string& column,
@@ -121,6 +131,7 @@ private:
   [[noreturn]] void refuse_new_name(std::string_view name,
                                     const std::string& column,
                                     const std::string& place) const;
+  bool find_labels(const fragment_file& from, std::vector<int32_t>& out);
   void number_names();
   void store();
   float* more_in_memory(size_t bytes);
@@ -134,6 +145,7 @@ private:
   std::vector<placement::text_numbers> numbers_; // by kept column
   // Of classes; numbered as they come.
   std::map<std::string, int32_t, std::less<>> names_;
+  std::optional<bool> text_expected_;
 };
 
 } // namespace ballast::data

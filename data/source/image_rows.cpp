@@ -60,20 +60,24 @@ void image_rows::add(reading read, uint64_t bytes, std::string place) {
 
 /// The image that was given first.
 void image_rows::take() {
-  constexpr size_t on_the_way = size_t{8} << 20;
   const std::vector<unsigned char> row = work_.take();
   bytes_under_way_ -= bytes_.front();
   bytes_.pop_front();
+  put(row.data());
+}
+
+void image_rows::put(const unsigned char* row) {
+  constexpr size_t on_the_way = size_t{8} << 20;
   growing_bytes& to = table_.features;
   const size_t room = request_.room.bytes;
-  if (!file_ && to.size() + row.size() > room)
+  if (!file_ && to.size() + row_bytes_ > room)
     file_ =
         std::make_shared<row_file>(request_.room.file, request_.room.refuse);
-  if (file_ && to.size() + row.size() > std::min(room, on_the_way))
+  if (file_ && to.size() + row_bytes_ > std::min(room, on_the_way))
     store();
   const size_t before = to.size();
-  to.resize(before + row.size());
-  std::memcpy(to.data() + before, row.data(), row.size());
+  to.resize(before + row_bytes_);
+  std::memcpy(to.data() + before, row, row_bytes_);
 }
 
 /// Moves what is in memory to the file.

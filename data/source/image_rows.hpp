@@ -8,6 +8,7 @@
 #pragma once
 
 #include "data/base/ordered_work.hpp"
+#include "data/source/fragment_file.hpp"
 #include "data/source/image_scale.hpp"
 #include "data/source/row_file.hpp"
 #include "data/source/source_table.hpp"
@@ -32,12 +33,15 @@ public:
   /// `bytes`: about how many there are, which limits how many are under way.
   /// `place`: how a message names the image.
   void add(reading read, uint64_t bytes, std::string place);
+  /// All rows of a file that was read apart; labels not, as above.
+  void add(const fragment_file& from);
   uint64_t count() const { return count_; }
   /// Moves all rows into the table.
   void finish();
 
 private:
   void take();
+  void put(const unsigned char* row);
   void store();
 
   source_table& table_;

@@ -1,4 +1,5 @@
 /// Image files as rows: of folders of classes, or of tar archives.
+#include "data/source/files_apart.hpp"
 #include "data/source/image_codec.hpp"
 #include "data/source/image_folder.hpp"
 #include "data/source/image_rows.hpp"
@@ -120,6 +121,21 @@ public:
     table_.labels.push_back(int32_t(label));
   }
 
+  /// Of a file that was read apart. False: one of them must not be.
+  bool add(const fragment_file& from) {
+    const fragment_file::description& about = from.about();
+    if (request_.like != nullptr && request_.label != label_kind::target &&
+        about.label_most >= int64_t(request_.like->row.classes))
+      return false;
+    from.each([this](const fragment_file::rows& some) {
+      table_.labels.insert(table_.labels.end(), some.labels.begin(),
+                           some.labels.end());
+      table_.targets.insert(table_.targets.end(), some.targets.begin(),
+                            some.targets.end());
+    });
+    return true;
+  }
+
 private:
   void add_target(double label, const std::string& place) {
     if (!std::isfinite(float(label)))
@@ -136,40 +152,92 @@ private:
   const source_request& request_;
 };
 
+/// Archives, one after another.
+class shard_reader {
+public:
+  shard_reader(const source_spec& spec, const source_request& request,
+               source_table& table)
+      : request_(request), rows_(table, spec, request),
+        labels_(table, request) {}
+
+  void read(const stored_file& file) {
+    tar_samples from(file, request_.pointer + "/uri", request_.stop);
+    while (std::optional<tar_sample> one = from.next()) {
+      labels_.add(one->label, one->place);
+      const uint64_t bytes = one->image.size();
+      rows_.add([image = std::move(
+                     one->image)]() mutable { return std::move(image); },
+                bytes, std::move(one->place));
+    }
+    skip(from.skipped(), from.first_skipped());
+  }
+  /// One that was read apart. False: it is to be read here.
+  bool add(const fragment_file& from) {
+    if (!labels_.add(from))
+      return false;
+    rows_.add(from);
+    skip(from.about().skipped, from.about().first_skipped);
+    return true;
+  }
+  uint64_t count() const { return rows_.count(); }
+  void finish() { rows_.finish(); }
+  uint64_t skipped() const { return skipped_; }
+  const std::string& first_skipped() const { return first_skipped_; }
+
+private:
+  void skip(uint64_t count, const std::string& first) {
+    if (skipped_ == 0)
+      first_skipped_ = first;
+    skipped_ += count;
+  }
+
+  const source_request& request_;
+  image_rows rows_;
+  shard_labels labels_;
+  uint64_t skipped_ = 0;
+  std::string first_skipped_;
+};
+
 source_table read_shards(const source_spec& spec,
                          const source_request& request) {
   source_table out;
   out.label = "label";
-  image_rows rows(out, spec, request);
-  shard_labels labels(out, request);
-  uint64_t skipped = 0;
-  std::string first_skipped;
-  for (const stored_file& file :
-       find_files(spec.uri, request.pointer + "/uri", request.stop)) {
-    out.files.push_back({file.name, rows.count()});
-    tar_samples from(file, request.pointer + "/uri", request.stop);
-    while (std::optional<tar_sample> one = from.next()) {
-      labels.add(one->label, one->place);
-      const uint64_t bytes = one->image.size();
-      rows.add([image = std::move(
-                    one->image)]() mutable { return std::move(image); },
-               bytes, std::move(one->place));
-    }
-    if (skipped == 0)
-      first_skipped = from.first_skipped();
-    skipped += from.skipped();
+  shard_reader reader(spec, request, out);
+  const std::vector<stored_file> files =
+      find_files(spec.uri, request.pointer + "/uri", request.stop);
+  files_apart apart(request.fragments);
+  if (apart.can_begin())
+    apart.begin(files, 0, {});
+  for (size_t i = 0; i < files.size(); ++i) {
+    out.files.push_back({files[i].name, reader.count()});
+    if (const auto read = apart.take(i); !read || !reader.add(*read))
+      reader.read(files[i]);
   }
-  rows.finish();
-  if (skipped > 0)
+  reader.finish();
+  if (reader.skipped() > 0)
     out.notes.push_back(skipped_note(
-        printable(without_secrets(spec.uri)), skipped,
-        skipped == 1 ? "member that is neither image nor label"
-                     : "members that are neither images nor labels",
-        first_skipped));
+        printable(without_secrets(spec.uri)), reader.skipped(),
+        reader.skipped() == 1 ? "member that is neither image nor label"
+                              : "members that are neither images nor labels",
+        reader.first_skipped()));
   return out;
 }
 
 } // namespace
+
+table_fragment read_image_file(const source_spec& spec,
+                               const source_request& request,
+                               const stored_file& file) {
+  table_fragment out;
+  out.table.label = "label";
+  shard_reader reader(spec, request, out.table);
+  reader.read(file);
+  reader.finish();
+  out.rows_read = out.table.rows;
+  out.skipped = reader.skipped();
+  out.first_skipped = reader.first_skipped();
+  return out;
+}
 
 source_table read_images(const source_spec& spec,
                          const source_request& request) {

@@ -103,6 +103,8 @@ struct row_room {
   nameless_file::refusal refuse = nullptr;
 };
 
+class fragment_supply;
+
 /// The context of a source that its reader needs.
 struct source_request {
   label_kind label = label_kind::number_of_class;
@@ -121,6 +123,8 @@ struct source_request {
   const data_spec* data = nullptr;
   /// For what such a source does not hold in memory; empty: a temporary folder.
   std::filesystem::path spill = {};
+  /// Files that others read (fragment_supply.hpp); null: nobody does.
+  fragment_supply* fragments = nullptr;
 };
 
 source_table read_idx(const source_spec& spec, const source_request& request);

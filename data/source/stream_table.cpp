@@ -6,6 +6,7 @@
 #include "data/source/column_choice.hpp"
 #include "data/source/database_source.hpp"
 #include "data/source/file_text.hpp"
+#include "data/source/files_apart.hpp"
 #include "data/source/ipc_stream.hpp"
 #include "data/source/jsonl_stream.hpp"
 #include "data/source/orc_stream.hpp"
@@ -149,6 +150,8 @@ private:
   bool is_text_label(size_t column, const table_rows& rows) const {
     if (request_.label != label_kind::number_of_class)
       return false;
+    if (rows.text_expected())
+      return *rows.text_expected();
     if (rows.labels_are_text())
       return true;
     if (request_.like != nullptr || !table_.labels.empty())
@@ -337,18 +340,38 @@ std::vector<stored_file> stored_files(const source_spec& spec,
   return {only};
 }
 
+namespace {
+
+std::optional<row_condition> condition_of(const source_spec& spec,
+                                          const source_request& request) {
+  std::optional<row_condition> out;
+  if (!spec.where.empty())
+    out.emplace(spec.where, request.pointer + "/where");
+  return out;
+}
+
+} // namespace
+
 source_table read_table(const source_spec& spec,
                         const source_request& request) {
   source_table out;
   out.label = spec.label;
   table_rows rows(out, request);
   text_cells texts;
-  std::optional<row_condition> where;
-  if (!spec.where.empty())
-    where.emplace(spec.where, request.pointer + "/where");
+  const std::optional<row_condition> where = condition_of(spec, request);
   uint64_t rows_read = 0;
-  for (const stored_file& file : stored_files(spec, request)) {
+  const std::vector<stored_file> files = stored_files(spec, request);
+  files_apart apart(request.fragments);
+  for (size_t i = 0; i < files.size(); ++i) {
+    const stored_file& file = files[i];
     out.files.push_back({file.name, rows_read});
+    if (i > 0 && apart.can_begin() && is_decided(out, rows, request))
+      apart.begin(files, i, choice_of(out, rows, texts));
+    if (const auto read = apart.take(i);
+        read && rows.add(*read, out.columns.size(), rows_read)) {
+      rows_read += read->about().rows_read;
+      continue;
+    }
     const std::unique_ptr<record_stream> from =
         open_table(spec, request, file, {.texts = &texts});
     rows_read = stream_reader(file.name, *from, spec, request, out,
@@ -365,6 +388,33 @@ source_table read_table(const source_spec& spec,
                             " meets the condition",
                         request.pointer + "/where");
   rows.finish(out.columns.size());
+  return out;
+}
+
+table_fragment read_table_file(const source_spec& spec,
+                               const source_request& request,
+                               const stored_file& file,
+                               const fragment_choice& choice) {
+  table_fragment out;
+  out.table.label = spec.label;
+  out.table.columns = choice.columns;
+  out.table.left_out.emplace(); // they are known
+  table_rows rows(out.table, request);
+  rows.expect_text_labels(choice.text_labels);
+  text_cells texts;
+  for (const fragment_choice::left_out& one : choice.texts)
+    texts.emplace(one.column, text_cell{one.text, one.file, one.row});
+  const std::optional<row_condition> where = condition_of(spec, request);
+  const std::unique_ptr<record_stream> from =
+      open_table(spec, request, file, &texts);
+  out.rows_read = stream_reader(file.name, *from, spec, request, out.table,
+                                where ? &*where : nullptr, 0)
+                      .read(rows);
+  const number_range range = rows.range();
+  out.int16 = range.int16;
+  out.uint8 = range.uint8;
+  out.vocabulary = range.vocabulary;
+  rows.finish(choice.columns.size(), false);
   return out;
 }
 

@@ -5,8 +5,10 @@
 
 #include "data/source/csv_stream.hpp"
 #include "data/source/file_system.hpp"
+#include "data/source/fragment_file.hpp"
 #include "data/source/record_stream.hpp"
 #include "data/source/source_table.hpp"
+#include "runtime/messages/fragments.hpp"
 
 #include <memory>
 #include <string>
@@ -35,5 +37,15 @@ std::vector<stored_file> stored_files(const source_spec& spec,
 
 /// The files of the source, one after another. ballast_error{invalid_data}.
 source_table read_table(const source_spec& spec, const source_request& request);
+/// One of its files, as read_fragment() says.
+table_fragment read_table_file(const source_spec& spec,
+                               const source_request& request,
+                               const stored_file& file,
+                               const fragment_choice& choice);
+
+/// One archive of images, likewise.
+table_fragment read_image_file(const source_spec& spec,
+                               const source_request& request,
+                               const stored_file& file);
 
 } // namespace ballast::data

@@ -3,6 +3,7 @@
 /// these, and when.
 #pragma once
 
+#include "runtime/messages/fragments.hpp"
 #include "runtime/messages/orders.hpp"
 #include "runtime/messages/reports.hpp"
 

@@ -11,6 +11,27 @@ namespace {
 
 using coordinator_test = played_run;
 
+TEST_F(coordinator_test, lets_workers_of_other_machines_read_files) {
+  boot_id = "another";
+  start();
+  join("w1");
+  fragment_ready what;
+  what.worker = worker_id{1};
+  what.key = "these";
+  caf::anon_send(boss, what);
+  run();
+  caf::anon_send_exit(handles[0], caf::exit_reason::kill);
+  run();
+  EXPECT_EQ(*helpers,
+            (std::vector<std::string>{"1 helps", "1 read these", "1 left"}));
+}
+
+TEST_F(coordinator_test, leaves_the_cores_of_its_own_machine_alone) {
+  start();
+  join("w1");
+  EXPECT_TRUE(helpers->empty());
+}
+
 TEST_F(coordinator_test, assigns_and_connects_the_workers_of_a_job) {
   begin_training();
   for (const auto& one : workers) {

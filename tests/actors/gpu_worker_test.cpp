@@ -116,6 +116,9 @@ played_coordinator(coordinator_actor::pointer self,
         if (std::holds_alternative<final_ack>(m))
           notes->on_ack();
       },
+      [=](const fragment_ready& m) {
+        note(to_string(m.worker) + " has not " + m.key + ": " + m.why);
+      },
       [=](drain_atom, worker_id) { note("drain"); },
   };
 }
@@ -185,6 +188,21 @@ TEST_F(gpu_worker_test, says_in_every_beat_what_its_device_suffers_from) {
   EXPECT_EQ(notes->lines,
             (lines{"hello w1", "alive 4, slowed down by heat (91 degrees)",
                    "alive 4"}));
+}
+
+TEST_F(gpu_worker_test, says_that_it_reads_no_files) {
+  start();
+  prepare_fragment order;
+  order.term = term{2};
+  order.key = "these";
+  caf::anon_send(worker, order);
+  run();
+  EXPECT_EQ(notes->lines,
+            (lines{"hello w1", "4 has not these: it reads no files"}));
+  order.term = term{1};
+  caf::anon_send(worker, order);
+  run();
+  EXPECT_EQ(notes->lines.size(), 2u) << "of an earlier coordinator";
 }
 
 TEST_F(gpu_worker_test, ends_with_the_reason_when_it_is_refused) {

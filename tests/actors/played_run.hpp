@@ -28,7 +28,8 @@ const char* const job_text = R"({"version": 1, "name": "played", "seed": 3,
   "elastic": {"workers": 2}})";
 
 inline shard_manager_actor::behavior_type
-played_shards(shard_manager_actor::pointer, failure refuse) {
+played_shards(shard_manager_actor::pointer, failure refuse,
+              std::shared_ptr<std::vector<std::string>> helpers) {
   return {
       [=](const prepare_set&) -> caf::result<set_prepared> {
         if (refuse)
@@ -60,6 +61,13 @@ played_shards(shard_manager_actor::pointer, failure refuse) {
       [](const set_balance&) {},
       [](const serve_file&) {},
       [](const drop_set&) {},
+      [=](const fragment_helper& one) {
+        helpers->push_back(to_string(one.who) +
+                           (one.handle ? " helps" : " left"));
+      },
+      [=](const fragment_ready& what) {
+        helpers->push_back(to_string(what.worker) + " read " + what.key);
+      },
       [](const preparation_ended&) {},
       [](const preparation_tick&) {},
   };
@@ -85,6 +93,7 @@ played_worker(gpu_worker_actor::pointer, std::shared_ptr<orders> got) {
       [=](const command& m) { got->commands.push_back(m); },
       [](const fetch_order&) {},
       [](const plan_offer&) {},
+      [](const prepare_fragment&) {},
   };
 }
 
@@ -99,16 +108,17 @@ protected:
     config.on_run_ended = [all = all_outcomes](const run_outcome& how) {
       all->push_back(how);
     };
-    auto shards = keep(system.spawn(played_shards, refuse));
+    config.boot_id = boot_id;
+    auto shards = keep(system.spawn(played_shards, refuse, helpers));
     boss = keep(system.spawn<coordinator_shell>(shards, config));
     run();
   }
   void join(const std::string& name) {
     workers.push_back(std::make_shared<orders>());
     handles.push_back(keep(system.spawn(played_worker, workers.back())));
-    self->send(boss, hello_atom::value,
-               worker_hello{name, 7, "host", "cpu", "b", "http://m", {}},
-               handles.back());
+    worker_hello hello{name, 7, "host", "cpu", "b", "http://m", {}};
+    hello.boot_id = "this";
+    self->send(boss, hello_atom::value, hello, handles.back());
     run();
   }
   nlohmann::json status() {
@@ -167,6 +177,10 @@ protected:
     run();
   }
 
+  /// Of the coordinator's machine; workers say that they are on the same.
+  std::string boot_id = "this";
+  std::shared_ptr<std::vector<std::string>> helpers =
+      std::make_shared<std::vector<std::string>>();
   data::temporary_folder folder;
   std::string data_address = "127.0.0.1:1";
   local_coordinator_actor boss;

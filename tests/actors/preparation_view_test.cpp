@@ -36,5 +36,19 @@ TEST(preparation_view, begins_anew_with_other_data) {
   EXPECT_FALSE(view.at(instant{seconds(1)}));
 }
 
+TEST(preparation_view, begins_anew_with_another_part_of_the_work) {
+  preparation_view view;
+  const store::work_watch watch({}, view.begin());
+  watch.expect(1000); // bytes of files
+  watch.did(500);
+  EXPECT_EQ(view.at(instant{seconds(1)})->done, 0.5);
+  watch.did(500);
+  EXPECT_EQ(view.at(instant{seconds(2)})->left_s.value(), 0);
+  watch.expect(10); // rows
+  EXPECT_EQ(view.at(instant{seconds(3)})->done, 0);
+  watch.did(5);
+  EXPECT_DOUBLE_EQ(view.at(instant{seconds(7)})->left_s.value(), 4);
+}
+
 } // namespace
 } // namespace ballast::actors

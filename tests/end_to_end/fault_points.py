@@ -40,7 +40,8 @@ SAMPLE = ["checkpoint.fetch", "journal.commit", "journal.committed",
           "steps.append", "trace.write", "checkpoint.rename", "undo.append",
           "model.rename"]
 # Reached in tests of their own: rows move, a disk fails, a run is refused.
-ELSEWHERE = {"coordinator.listen", "copy.fetch", "reads.told", "run.discard",
+ELSEWHERE = {"coordinator.listen", "copy.fetch", "fragment.find", "fragment.read",
+             "fragment.write", "reads.told", "run.discard",
              "worker.start"}
 
 

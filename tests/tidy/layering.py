@@ -131,7 +131,7 @@ TABLES = {"monitor/metrics/metric_catalogue.cpp", "runtime/base/errors.cpp",
           "tests/runtime/worker/lifecycle_test.cpp"}
 TEST_LINES_MAX = 700  # tables and scenarios of one topic
 # Long on purpose: one file from which the whole system can be read.
-LINES_MAX_OF = {"actors/protocol.hpp": 250, "runtime/coordinator/run_event.hpp": 300}
+LINES_MAX_OF = {"actors/protocol.hpp": 260, "runtime/coordinator/run_event.hpp": 300}
 SOURCE_ENDINGS = (".cpp", ".cu", ".c", ".cc")
 HEADER_ENDINGS = (".hpp", ".cuh", ".h")
 
