@@ -406,7 +406,7 @@ table_fragment read_table_file(const source_spec& spec,
     texts.emplace(one.column, text_cell{one.text, one.file, one.row});
   const std::optional<row_condition> where = condition_of(spec, request);
   const std::unique_ptr<record_stream> from =
-      open_table(spec, request, file, &texts);
+      open_table(spec, request, file, {.texts = &texts});
   out.rows_read = stream_reader(file.name, *from, spec, request, out.table,
                                 where ? &*where : nullptr, 0)
                       .read(rows);
