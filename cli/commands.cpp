@@ -169,11 +169,11 @@ int validate_command(const std::string& path,
   try {
     job valid = load_job(path, sets);
     report["job"] = to_json(valid);
-    if (!valid.data.graph.empty()) // columns and expressions of its nodes
-      exit_code =
-          call_node_library("data", {json_text({{"do", "check"},
-                                                {"job", report["job"]},
-                                                {"json", json_output}})});
+    if (!valid.data.graph.empty()) { // columns and expressions of its nodes
+      const json request{
+          {"do", "check"}, {"job", report["job"]}, {"json", json_output}};
+      exit_code = call_node_library("data", {json_text(request)});
+    }
     if (exit_code != 0)
       return exit_code;
   } catch (const job_refused& wrong) {

@@ -6,7 +6,9 @@
 #include "runtime/base/printable.hpp"
 
 #include <arrow/api.h>
+#include <arrow/compute/api_vector.h>
 #include <arrow/compute/cast.h>
+#include <arrow/compute/initialize.h>
 
 #include <utility>
 #include <vector>
@@ -16,6 +18,28 @@ namespace ballast::data {
 namespace {
 
 using batch_pointer = std::shared_ptr<arrow::RecordBatch>;
+
+/// As the operators take it: without run lengths and views, which some of
+/// Arrow's functions lack. Null: they are inside of lists or structs.
+std::shared_ptr<arrow::DataType>
+operable(const std::shared_ptr<arrow::DataType>& type) {
+  switch (type->id()) {
+  case arrow::Type::STRING_VIEW:
+    return arrow::utf8();
+  case arrow::Type::BINARY_VIEW:
+    return arrow::binary();
+  case arrow::Type::RUN_END_ENCODED:
+    return operable(
+        static_cast<const arrow::RunEndEncodedType&>(*type).value_type());
+  default:
+    break;
+  }
+  for (const std::shared_ptr<arrow::Field>& child : type->fields())
+    if (const auto its = operable(child->type());
+        its == nullptr || !its->Equals(child->type()))
+      return nullptr;
+  return type;
+}
 
 class source_stream final : public operator_stream {
 public:
@@ -75,7 +99,27 @@ private:
                               ", which means something else here; give it "
                               "another name in the file",
                           request_.pointer);
-    found.schema = schema;
+    found.schema = operable_schema(found.files[0]);
+  }
+
+  /// Of the file that is open.
+  std::shared_ptr<arrow::Schema>
+  operable_schema(const stored_file& file) const {
+    const std::shared_ptr<arrow::Schema> stored = from_->schema();
+    arrow::FieldVector fields;
+    for (const auto& field : stored->fields()) {
+      const auto type = operable(field->type());
+      if (type == nullptr)
+        throw ballast_error(
+            errc::invalid_data,
+            printable(file.name) + ": column '" + printable(field->name()) +
+                "' has the type " + printable(field->type()->ToString(), 200) +
+                "; expected no views and no run lengths "
+                "inside of lists or structs: store them plainly",
+            request_.pointer);
+      fields.push_back(field->WithType(type));
+    }
+    return arrow::schema(std::move(fields));
   }
 
   void open_next() {
@@ -91,7 +135,7 @@ private:
 
   /// Of a file that is opened now: where it has the columns that are read.
   std::vector<int> columns_of_file() {
-    const auto found = from_->schema();
+    auto found = operable_schema(stored_[file_]);
     if (found->Equals(*schema_, /*check_metadata=*/false))
       return columns_;
     std::vector<int> out;
@@ -102,10 +146,11 @@ private:
         refuse("has no column '" + printable(field.name()) + "', the first " +
                "file, " + printable(stored_[0].name) + ", has it");
       const bool numbers = holds_numbers(*field.type());
-      if (!found->field(at)->type()->Equals(field.type()))
-        from_->read_as(at, numbers ? column_content::numbers
-                                   : column_content::text);
-      const auto& type = *from_->schema()->field(at)->type();
+      if (!found->field(at)->type()->Equals(field.type()) &&
+          from_->read_as(at, numbers ? column_content::numbers
+                                     : column_content::text))
+        found = operable_schema(stored_[file_]);
+      const auto& type = *found->field(at)->type();
       if (!type.Equals(field.type()) && !(numbers && holds_numbers(type)))
         refuse("column '" + printable(field.name()) + "' has the type " +
                type.ToString() + ", in the first file, " +
@@ -127,6 +172,15 @@ private:
     const auto& field = *schema_->field(index);
     if (column->type()->Equals(field.type()))
       return column;
+    static const arrow::Status ready = arrow::compute::Initialize();
+    check_arrow(ready, errc::internal, "Arrow's functions");
+    if (column->type_id() == arrow::Type::RUN_END_ENCODED)
+      return as_first(take_arrow(arrow::compute::RunEndDecode(column),
+                                 errc::invalid_data,
+                                 printable(stored_[file_].name) + ": column '" +
+                                     printable(field.name()) + "'")
+                          .make_array(),
+                      index);
     return take_arrow(arrow::compute::Cast(*column, field.type()),
                       errc::invalid_data,
                       printable(stored_[file_].name) + ": column '" +

@@ -167,7 +167,8 @@ private:
   void find_key() {
     const std::string pointer = context().pointer + "/column";
     column_ = find_column(*from_->schema(), terms_.column, pointer);
-    const arrow::DataType& type = *from_->schema()->field(column_)->type();
+    const std::shared_ptr<arrow::Schema> schema = from_->schema();
+    const arrow::DataType& type = *schema->field(column_)->type();
     const bool time = terms_.by == split_kind::time;
     if (time ? holds_numbers(type) || arrow::is_temporal(type.id())
              : is_key_type(type))
