@@ -13,6 +13,7 @@
 #include "runtime/base/printable.hpp"
 #include "runtime/base/size_variables.hpp"
 #include "runtime/base/thrown_text.hpp"
+#include "runtime/job/source_uri.hpp"
 #include "runtime/messages/control.hpp"
 
 #include <CLI/CLI.hpp>
