@@ -208,7 +208,7 @@ class Graph(BallastTest):
 
     def ended_by(self, number, code, job, begun, *arguments):
         """The command ends with this code once `begun` finds something."""
-        temporary = self.folder / f"tmp-{number}-{arguments[1]}"
+        temporary = self.folder / f"tmp-{next(self.folders)}"
         temporary.mkdir()
         self.environment["TMPDIR"] = str(temporary)
         one = self.start(*arguments)

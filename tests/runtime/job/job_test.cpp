@@ -101,6 +101,9 @@ json another_value(const job_field& field) {
                ? json::array({json::array({1})})
                : json{json_type(field, true) == json_kind::string ? json("abc")
                                                                   : json(1)};
+  if (type == json_kind::object)
+    return {{"abc",
+             field.allowed.empty() ? json("abc") : json(field.allowed.back())}};
   if (type == json_kind::string)
     return field.allowed.empty() ? json("abc") : json(field.allowed.back());
   for (const json& number : {json(1), json(0.25), json(12), json(7)}) {
