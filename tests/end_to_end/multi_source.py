@@ -66,9 +66,9 @@ class MultiSource(Resume):
         sources["people"]["uri"] = str(self.people)
         sources["orders"]["uri"] = self.bucket.uri("shop/orders-*.parquet")
         sources["visits"]["uri"] = self.server.uri("guarded")
-        return self.write(name, merged(out, {
+        return self.write(name, merged(merged(out, {
             "checkpoint": {"every_steps": 20, "every_s": 0, "keep": 2},
-            "elastic": {"workers": 2, "heartbeat_ms": 200}}, more))
+            "elastic": {"workers": 2, "heartbeat_ms": 200}}), more))
 
     def rows_of_adults(self):
         return sum(10 + (i % PEOPLE) % 60 >= 18 for i in range(ORDERS))
@@ -80,7 +80,7 @@ class MultiSource(Resume):
         self.assertEqual(read_json(run / "report.json")["audit"], {
             "expected": epochs * about["train_rows"],
             "once": epochs * about["train_rows"], "lost": 0, "repeated": 0})
-        for source in ("people.csv", "s3://shop/", "postgresql://"):
+        for source in ("people.csv", "s3://shop/", "/postgres"):
             self.assertTrue(any(source in name for name in about["sources"]),
                             about["sources"])
         for name in ("job.json", "manifest.json", "events.jsonl"):

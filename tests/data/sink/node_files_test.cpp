@@ -148,7 +148,7 @@ TEST_F(node_files, of_a_type_that_the_format_lacks_leave_nothing) {
   what.data.sources["in"].format = source_format::jsonl;
   what.data.sources["in"].uri = file("in.jsonl");
   refusal_of([&] { write_nodes(what, {"in"}, {file("out.csv")}); },
-             errc::run_dir_unusable);
+             errc::invalid_data);
   for (const auto& one : fs::directory_iterator(folder_.path()))
     EXPECT_THAT(one.path().filename().string(), testing::StartsWith("in."));
 }
