@@ -113,9 +113,9 @@ void share_residency::bring(const ledger::plan& of, worker_id self,
     unsaid_ = true;
     return;
   }
-  // Until it is known what comes: what the coordinator counted fits into that.
+  // Until it is known what comes; by then no more than the first rows do.
   if (limit_bytes > 0)
-    store_.set_limit(store_.bytes() + limit_bytes);
+    store_.set_limit(UINT64_MAX);
   loaders_.account(
       [this, of, self, limit_bytes] {
         lacking_chunks more = lacks(of, self);
