@@ -30,7 +30,7 @@ without_time(const std::shared_ptr<arrow::Field>& field) {
     inner.push_back(without_time(one));
   return field->WithType(type.id() == arrow::Type::LIST
                              ? arrow::list(inner.at(0))
-                             : arrow::struct_(std::move(inner)));
+                             : arrow::struct_(inner));
 }
 
 } // namespace

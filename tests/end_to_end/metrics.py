@@ -96,8 +96,12 @@ class Metrics(BallastTest):
                   "test_fraction": 0.05,
                   "chunk_rows": 100, "placement": {"kind": "sorted"}},
             checkpoint={"every_steps": 20}, elastic={"respawn_limit": 1000})
+        # Nobody says how fast rows come, so plans wait for their bytes, and a
+        # move is under way for a moment.
         with LiveRun(job, self.folder / "live",
-                     self.environment["BALLAST_CACHE"]) as live:
+                     self.environment["BALLAST_CACHE"],
+                     environment={"BALLAST_FAULT_POINTS":
+                                  "reads.told=eio"}) as live:
             wait_until(lambda: (live.run / "coordinator.json").exists(),
                        "the coordinator")
             seen = Watcher(live)
