@@ -64,8 +64,8 @@ const std::string hard =
     "0,10,2.5e-300,1.10,-0\n";
 const strings hard_rows = {
     "9223372036854775807 01234 0.1 a \"quote\", a comma 1",
-    "-9223372036854775808 00000 1e+22 two\nlines\r\nor three "
-    "18446744073709551615",
+    std::string("-9223372036854775808 00000 1e+22 two\nlines\r\nor three ") +
+        "18446744073709551615",
     "9007199254740993 99999 -0 grüße 你好 🚢 007", "null null null null null",
     "0 10 2.5e-300 1.10 -0"};
 
