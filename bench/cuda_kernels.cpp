@@ -148,7 +148,7 @@ std::vector<benchmark_case> cases_on(kernel_inputs& in) {
                         in.scale.data(), nullptr);
   });
   add("sgd", 3 * size, [=, &in] {
-    launch_sgd(in.p.data(), in.g.data(), count, sgd, nullptr, nullptr);
+    launch_sgd(in.p.data(), in.g.data(), count, sgd, {}, nullptr);
   });
   add("momentum_sgd", 5 * size, [=, &in] {
     launch_momentum_sgd(in.p.data(), in.g.data(), in.m.data(), count, sgd, {},
@@ -156,7 +156,7 @@ std::vector<benchmark_case> cases_on(kernel_inputs& in) {
   });
   add("adamw", 7 * size, [=, &in] {
     launch_adam(in.p.data(), in.g.data(), in.m.data(), in.v.data(), count, adam,
-                nullptr, nullptr);
+                {}, nullptr);
   });
   add("label_histogram, 10 classes", size, [=, &in] {
     gpu::launch_label_histogram(in.few.data(), count, 10, in.counts.data(),

@@ -115,6 +115,16 @@ nlohmann::ordered_json held() {
           {"free_bytes", free}};
 }
 
+/// What is held when everything that was given up is freed, which happens
+/// beside the next generations.
+nlohmann::ordered_json
+held_after_all(std::unique_ptr<collectives::collective_backend>& backend) {
+  backend.reset();
+  nlohmann::ordered_json out = held();
+  backend = gpu::open_nccl_backend(0);
+  return out;
+}
+
 std::string why_not_here(const gpu::cuda_report& cuda,
                          const gpu::nccl_report& nccl) {
   std::string reason = gpu::why_no_gpu(cuda);
@@ -152,9 +162,9 @@ int main(int argc, char** argv) {
       if (number == 1 || number % 10 == 0 || number == generations)
         tell(number, generations, times);
       if (number == warm_up)
-        out["before"] = held();
+        out["before"] = held_after_all(backend);
     }
-    out["after"] = held();
+    out["after"] = held_after_all(backend);
   } catch (const std::exception& e) {
     std::fprintf(stderr, "nccl_rebuild: %s\n", e.what());
     return 1;

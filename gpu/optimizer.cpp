@@ -71,7 +71,7 @@ public:
           clip_by_norm(sum_of_squares(gradients.data(), gradients.size()),
                        inverse_samples, *clip_norm);
       scale = how.scale;
-      worst = how.norm * (scale / inverse_samples);
+      worst = how.worst;
     } else {
       worst =
           scale * double(largest_magnitude(gradients.data(), gradients.size()));

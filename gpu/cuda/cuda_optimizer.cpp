@@ -19,12 +19,11 @@ public:
 
   void apply(std::span<float> parameters, std::span<const float> gradients,
              double gradient_scale, double lr, uint64_t step) override {
-    update(parameters, gradients, gradient_scale, nullptr, lr, step);
+    update(parameters, gradients, gradient_scale, {}, lr, step);
   }
 
-  /// The scale stays on the device. The host waits for the norm before it
-  /// starts the update, because a gradient that is not finite must not be
-  /// applied.
+  /// The device itself leaves out an update by a gradient that is not finite,
+  /// so that the host waits once, after both.
   bool apply_clipped(std::span<float> parameters,
                      std::span<const float> gradients, double inverse_samples,
                      std::optional<double> clip_norm, double lr,
@@ -33,14 +32,11 @@ public:
     const double limit = clip_norm.value_or(0); // 0: only compute the norm
     launch_clip_by_norm(gradients.data(), gradients.size(), inverse_samples,
                         limit, pieces_.data(), clipped_.data(), nullptr);
+    const update_gate gate{clipped_.data(), largest_gradient(spec_)};
+    update(parameters, gradients, inverse_samples, gate, lr, step);
     clipped found{};
     clipped_.download(&found, 1);
-    const double worst = found.norm * (found.scale / inverse_samples);
-    if (!(worst <= largest_gradient(spec_)))
-      return false;
-    update(parameters, gradients, inverse_samples,
-           clip_norm ? clipped_.data() : nullptr, lr, step);
-    return true;
+    return found.worst <= gate.largest; // false for NaN
   }
 
   std::vector<state_vector> state() override {
@@ -66,7 +62,7 @@ private:
   }
 
   void update(std::span<float> parameters, std::span<const float> gradients,
-              double scale, const clipped* there, double lr, uint64_t step) {
+              double scale, const update_gate& gate, double lr, uint64_t step) {
     if (parameters.size() != count_ || gradients.size() != count_)
       throw ballast_error(errc::internal, "arenas of another model updated");
     check_cuda(cudaSetDevice(device_), "cudaSetDevice");
@@ -74,13 +70,13 @@ private:
     const float* g = gradients.data();
     if (!is_sgd())
       launch_adam(p, g, states_[0].values.get(), states_[1].values.get(),
-                  count_, make_adam_rule(spec_, scale, lr, step), there,
+                  count_, make_adam_rule(spec_, scale, lr, step), gate,
                   nullptr);
     else if (states_.empty())
-      launch_sgd(p, g, count_, make_sgd_rule(spec_, scale, lr), there, nullptr);
+      launch_sgd(p, g, count_, make_sgd_rule(spec_, scale, lr), gate, nullptr);
     else
       launch_momentum_sgd(p, g, states_[0].values.get(), count_,
-                          make_sgd_rule(spec_, scale, lr), there, nullptr);
+                          make_sgd_rule(spec_, scale, lr), gate, nullptr);
   }
 
   optimizer_spec spec_;

@@ -33,12 +33,14 @@ split split_at_boundary(size_t count, Pointers... pointers) {
   return {head, (count - head) / 4, count};
 }
 
-/// Op: `element(i)` processes one; `load(i)` and `store(i, loaded)` process
-/// four from i on, and `groups` of them are loaded before the first is stored.
+/// Op: `begin()` says whether there is anything to do; `element(i)` processes
+/// one; `load(i)` and `store(i, loaded)` process four from i on, and `groups`
+/// of them are loaded before the first is stored.
 template <class Op>
 __global__ void __launch_bounds__(threads_per_block)
     for_each_element(Op op, split range) {
-  op.begin();
+  if (!op.begin())
+    return;
   const size_t first = size_t(blockIdx.x) * blockDim.x + threadIdx.x;
   const size_t step = size_t(gridDim.x) * blockDim.x;
   for (size_t four = first; four < range.fours; four += step * Op::groups) {
@@ -90,7 +92,7 @@ struct scale_copy_op {
   float* to;
   float weight;
 
-  __device__ void begin() {}
+  __device__ bool begin() { return true; }
   __device__ void element(size_t i) const { to[i] = from[i] * weight; }
   __device__ float4 load(size_t i) const { return four_at(from, i); }
   __device__ void store(size_t i, float4 x) const {
@@ -112,11 +114,14 @@ __global__ void write_trailer_kernel(trailer_values counts,
 
 // -- optimizers ---------------------------------------------------------------
 
-/// The scale from the device, if there is one.
+/// Takes the scale from the device, if there is one; false: the gradient must
+/// not be applied.
 template <class Rule>
-__device__ void take_scale(Rule& rule, const clipped* scale) {
-  if (scale)
-    rule.gradient_scale = float(scale->scale);
+__device__ bool pass_gate(Rule& rule, const update_gate& gate) {
+  if (!gate.found)
+    return true;
+  rule.gradient_scale = float(gate.found->scale);
+  return gate.found->worst <= gate.largest; // false for NaN
 }
 
 struct sgd_op {
@@ -127,9 +132,9 @@ struct sgd_op {
   float* p;
   const float* g;
   sgd_rule rule;
-  const clipped* scale;
+  update_gate gate;
 
-  __device__ void begin() { take_scale(rule, scale); }
+  __device__ bool begin() { return pass_gate(rule, gate); }
   __device__ void element(size_t i) const {
     p[i] = sgd_update(p[i], g[i], rule);
   }
@@ -153,9 +158,9 @@ struct momentum_op {
   const float* g;
   float* velocity;
   sgd_rule rule;
-  const clipped* scale;
+  update_gate gate;
 
-  __device__ void begin() { take_scale(rule, scale); }
+  __device__ bool begin() { return pass_gate(rule, gate); }
   __device__ void element(size_t i) const {
     const momentum_values next =
         momentum_update({p[i], velocity[i]}, g[i], rule);
@@ -189,9 +194,9 @@ struct adam_op {
   float* m;
   float* v;
   adam_rule rule;
-  const clipped* scale;
+  update_gate gate;
 
-  __device__ void begin() { take_scale(rule, scale); }
+  __device__ bool begin() { return pass_gate(rule, gate); }
   __device__ void element(size_t i) const {
     const adam_values next = adam_update({p[i], m[i], v[i]}, g[i], rule);
     p[i] = next.p;
@@ -355,22 +360,22 @@ void launch_write_trailer(const worker::trailer& counts, const float* loss_sum,
 }
 
 void launch_sgd(float* p, const float* g, size_t count, const sgd_rule& rule,
-                const clipped* scale, cuda_stream stream) {
-  launch(sgd_op{p, g, rule, scale}, split_at_boundary(count, p, g), "sgd",
+                const update_gate& gate, cuda_stream stream) {
+  launch(sgd_op{p, g, rule, gate}, split_at_boundary(count, p, g), "sgd",
          stream);
 }
 
 void launch_momentum_sgd(float* p, const float* g, float* velocity,
                          size_t count, const sgd_rule& rule,
-                         const clipped* scale, cuda_stream stream) {
-  launch(momentum_op{p, g, velocity, rule, scale},
+                         const update_gate& gate, cuda_stream stream) {
+  launch(momentum_op{p, g, velocity, rule, gate},
          split_at_boundary(count, p, g, velocity), "momentum_sgd", stream);
 }
 
 void launch_adam(float* p, const float* g, float* m, float* v, size_t count,
-                 const adam_rule& rule, const clipped* scale,
+                 const adam_rule& rule, const update_gate& gate,
                  cuda_stream stream) {
-  launch(adam_op{p, g, m, v, rule, scale}, split_at_boundary(count, p, g, m, v),
+  launch(adam_op{p, g, m, v, rule, gate}, split_at_boundary(count, p, g, m, v),
          "adam", stream);
 }
 

@@ -40,16 +40,21 @@ void launch_clip_by_norm(const float* gradients, size_t count,
 
 // -- update (gpu/kernels/optimizer_rule.hpp) ----------------------------------
 
-/// With `scale`, the gradient is multiplied by float(scale->scale), written by
-/// a launch_clip_by_norm earlier in the stream, instead of by
-/// rule.gradient_scale: the host need not wait for the norm.
+/// What a launch_clip_by_norm earlier in the stream found, so that the host
+/// need not wait for it. With `found`, the gradient is multiplied by
+/// float(found->scale) instead of by rule.gradient_scale, and nothing changes
+/// unless found->worst <= largest.
+struct update_gate {
+  const clipped* found = nullptr;
+  double largest = 0;
+};
 void launch_sgd(float* p, const float* g, size_t count, const sgd_rule& rule,
-                const clipped* scale, cuda_stream stream);
+                const update_gate& gate, cuda_stream stream);
 void launch_momentum_sgd(float* p, const float* g, float* velocity,
                          size_t count, const sgd_rule& rule,
-                         const clipped* scale, cuda_stream stream);
+                         const update_gate& gate, cuda_stream stream);
 void launch_adam(float* p, const float* g, float* m, float* v, size_t count,
-                 const adam_rule& rule, const clipped* scale,
+                 const adam_rule& rule, const update_gate& gate,
                  cuda_stream stream);
 
 // -- data ---------------------------------------------------------------------

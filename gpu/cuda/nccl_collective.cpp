@@ -40,35 +40,6 @@ bool on_device(const void* data) {
          found.type == cudaMemoryTypeManaged;
 }
 
-/// Stream, event and staging memory of one collective; used by the owner
-/// thread.
-struct stream_parts {
-  cudaStream_t stream = nullptr;
-  cudaEvent_t event = nullptr;
-  void* pinned = nullptr;
-  void* device = nullptr;
-
-  stream_parts() = default;
-  stream_parts(const stream_parts&) = delete;
-  stream_parts& operator=(const stream_parts&) = delete;
-  void open() {
-    check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
-               "cudaStreamCreate");
-    check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
-               "cudaEventCreate");
-    check_cuda(cudaMallocHost(&pinned, staging_bytes), "cudaMallocHost");
-    check_cuda(cudaMalloc(&device, staging_bytes), "cudaMalloc");
-  }
-  void close() {
-    cudaFree(device);
-    cudaFreeHost(pinned);
-    if (event)
-      cudaEventDestroy(event);
-    if (stream)
-      cudaStreamDestroy(stream);
-  }
-};
-
 class nccl_collective final : public collectives::collective {
 public:
   nccl_collective(std::shared_ptr<nccl_device> device,
@@ -85,9 +56,12 @@ public:
       if (state_ != collectives::collective_state::closed) {
         device_->abort(communicator_, {collective_errc::aborted,
                                        "the collective was dropped"});
-        device_->wait_gone(*communicator_);
+        // NCCL may still enqueue a call that was given up.
+        if (issuing_)
+          device_->wait_gone(*communicator_);
+        else
+          device_->wait_quiet(*communicator_);
       }
-      device_->run([this] { parts_.close(); }, steady_clock::now());
     } catch (...) {
       std::abort();
     }
@@ -98,7 +72,9 @@ public:
   collectives::collective_state state() const override { return state_; }
 
   void open(collectives::deadline until) {
-    on_owner(until, [this] { parts_.open(); });
+    on_owner(until, [this] {
+      communicator_->parts.open(device_->index(), staging_bytes);
+    });
   }
 
   void all_reduce(void* data, size_t count, collectives::element_type type,
@@ -108,7 +84,7 @@ public:
               [&, type](void* at, size_t elements) {
                 return nccl.all_reduce(at, at, elements, nccl_type(type),
                                        ncclSum, communicator_->handle,
-                                       parts_.stream);
+                                       parts().stream);
               });
     // A ring's share; NVLink's in-network reductions send less.
     bytes_sent_ +=
@@ -127,7 +103,7 @@ public:
                 [&, type, root](void* at, size_t elements) {
                   return nccl.reduce(at, at, elements, nccl_type(type), ncclSum,
                                      root, communicator_->handle,
-                                     parts_.stream);
+                                     parts().stream);
                 });
     }
     bytes_sent_ +=
@@ -149,7 +125,7 @@ public:
     in_pieces(const_cast<void*>(data), bytes, 1, "send", until,
               [&, to](void* at, size_t elements) {
                 return nccl.send(at, elements, ncclUint8, to,
-                                 communicator_->handle, parts_.stream);
+                                 communicator_->handle, parts().stream);
               });
     bytes_sent_ += bytes;
   }
@@ -160,7 +136,7 @@ public:
     in_pieces(data, bytes, 1, "receive", until,
               [&, from](void* at, size_t elements) {
                 return nccl.recv(at, elements, ncclUint8, from,
-                                 communicator_->handle, parts_.stream);
+                                 communicator_->handle, parts().stream);
               });
   }
 
@@ -171,7 +147,7 @@ public:
     in_pieces(data, bytes, 1, "broadcast", until,
               [&, root](void* at, size_t elements) {
                 return nccl.broadcast(at, at, elements, ncclUint8, root,
-                                      communicator_->handle, parts_.stream);
+                                      communicator_->handle, parts().stream);
               });
     bytes_sent_ += rank_ == root ? bytes : 0;
   }
@@ -199,10 +175,8 @@ public:
       device_->call(*communicator_, "close",
                     [&] { return nccl.comm_finalize(communicator_->handle); });
       device_->poll_issued(communicator_, "close", until);
-      device_->call(*communicator_, "close",
-                    [&] { return nccl.comm_destroy(communicator_->handle); });
-      communicator_->handle = nullptr;
     });
+    device_->destroy(communicator_);
     state_ = collectives::collective_state::closed;
   }
 
@@ -253,33 +227,40 @@ private:
   template <class Issue>
   void reduce_here(void* data, size_t elements, const char* what,
                    collectives::deadline until, Issue& issue) {
-    device_->call(*communicator_, what, [&] { return issue(data, elements); });
-    device_->poll_issued(communicator_, what, until);
+    enqueue(what, until, [&] { return issue(data, elements); });
     wait(what, until);
+  }
+
+  void enqueue(const char* what, collectives::deadline until,
+               const std::function<ncclResult_t()>& function) {
+    issuing_ = true;
+    device_->call(*communicator_, what, function);
+    device_->poll_issued(communicator_, what, until);
+    issuing_ = false;
   }
 
   template <class Issue>
   void staged(char* host, size_t elements, size_t bytes, const char* what,
               collectives::deadline until, Issue& issue) {
-    std::memcpy(parts_.pinned, host, bytes);
-    check_cuda(cudaMemcpyAsync(parts_.device, parts_.pinned, bytes,
-                               cudaMemcpyHostToDevice, parts_.stream),
+    std::memcpy(parts().pinned, host, bytes);
+    check_cuda(cudaMemcpyAsync(parts().memory, parts().pinned, bytes,
+                               cudaMemcpyHostToDevice, parts().stream),
                what);
-    device_->call(*communicator_, what,
-                  [&] { return issue(parts_.device, elements); });
-    device_->poll_issued(communicator_, what, until);
-    check_cuda(cudaMemcpyAsync(parts_.pinned, parts_.device, bytes,
-                               cudaMemcpyDeviceToHost, parts_.stream),
+    enqueue(what, until, [&] { return issue(parts().memory, elements); });
+    check_cuda(cudaMemcpyAsync(parts().pinned, parts().memory, bytes,
+                               cudaMemcpyDeviceToHost, parts().stream),
                what);
     wait(what, until);
-    std::memcpy(host, parts_.pinned, bytes);
+    std::memcpy(host, parts().pinned, bytes);
   }
+
+  stream_parts& parts() { return communicator_->parts; }
 
   /// Polls: CUDA never waits for a stream that carries NCCL's work.
   void wait(const char* what, collectives::deadline until) {
-    check_cuda(cudaEventRecord(parts_.event, parts_.stream), what);
+    check_cuda(cudaEventRecord(parts().event, parts().stream), what);
     device_->poll(communicator_, what, until, [&] {
-      const cudaError_t state = cudaEventQuery(parts_.event);
+      const cudaError_t state = cudaEventQuery(parts().event);
       if (state == cudaErrorNotReady)
         return false;
       check_cuda(state, what);
@@ -291,7 +272,9 @@ private:
   nccl_communicator_ptr communicator_;
   const int rank_;
   const int size_;
-  stream_parts parts_;
+  /// A call may not have been enqueued yet. Used by the owner thread, and after
+  /// it.
+  bool issuing_ = false;
   std::atomic<collectives::collective_state> state_{
       collectives::collective_state::ready};
   std::atomic<uint64_t> bytes_sent_{0};
@@ -341,6 +324,7 @@ public:
       throw collective_error(collective_errc::mismatch,
                              "rank 0 sent no place to meet", 0);
     try {
+      device_->wait_for_room(until);
       device_->run([this, &id, until] { join(id, until); }, until);
     } catch (const ballast_error& e) { // of the device
       throw collective_error(collective_errc::poisoned, e.what());

@@ -1,5 +1,6 @@
 #include "gpu/cuda/nccl_device.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace ballast::gpu {
@@ -69,6 +70,28 @@ void nccl_communicator::throw_if_marked() {
   throw collective_error(*why);
 }
 
+stream_parts::~stream_parts() {
+  if (device < 0)
+    return;
+  cudaSetDevice(device);
+  cudaFree(memory);
+  cudaFreeHost(pinned);
+  if (event)
+    cudaEventDestroy(event);
+  if (stream)
+    cudaStreamDestroy(stream);
+}
+
+void stream_parts::open(int on_device, size_t staging_bytes) {
+  device = on_device;
+  check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking),
+             "cudaStreamCreate");
+  check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming),
+             "cudaEventCreate");
+  check_cuda(cudaMallocHost(&pinned, staging_bytes), "cudaMallocHost");
+  check_cuda(cudaMalloc(&memory, staging_bytes), "cudaMalloc");
+}
+
 nccl_device::nccl_device(int index, const nccl_library& nccl)
     : index_(index), nccl_(nccl) {
   owner_ = std::thread([this] { own(); });
@@ -124,40 +147,68 @@ void nccl_device::own() {
   }
 }
 
-/// Aborts all condemned communicators as one group: one after another could
-/// deadlock, because freeing the first waits for the kernels of the second.
 void nccl_device::watch() {
-  cudaSetDevice(index_);
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return stop_ || !condemned_.empty(); });
+    changed_.wait(lock, [this] {
+      return !condemned_.empty() || (stop_ && being_freed_ == 0);
+    });
     if (condemned_.empty())
       return;
-    std::vector<nccl_communicator_ptr> group;
-    group.swap(condemned_);
-    lock.unlock();
-    {
-      std::lock_guard nobody_inside(in_nccl_);
-      nccl_.group_start();
-      for (const nccl_communicator_ptr& one : group) {
-        if (one->handle)
-          nccl_.comm_abort(one->handle);
-        one->handle = nullptr;
-      }
-      nccl_.group_end();
-    }
-    for (const nccl_communicator_ptr& one : group) {
-      std::lock_guard guard(one->mutex);
-      one->gone = true;
-    }
-    lock.lock();
-    changed_.notify_all();
+    free_beside(std::exchange(condemned_, {}));
   }
+}
+
+/// The aborted ones as one group: one after another could deadlock, because
+/// freeing the first waits for the kernels of the second.
+void nccl_device::free_beside(communicators given_up) {
+  const auto finalized =
+      std::stable_partition(given_up.begin(), given_up.end(),
+                            [](const auto& one) { return bool(one->marked); });
+  std::vector<communicators> groups;
+  if (finalized != given_up.begin())
+    groups.emplace_back(given_up.begin(), finalized);
+  for (auto one = finalized; one != given_up.end(); ++one)
+    groups.push_back({*one});
+  being_freed_ += groups.size();
+  for (communicators& group : groups)
+    std::thread([this, group = std::move(group)]() mutable {
+      free(group);
+      group.clear(); // with the memory of those that nobody else holds
+      std::lock_guard lock(mutex_);
+      --being_freed_; // ~nccl_device waits for this
+      changed_.notify_all();
+    }).detach();
+}
+
+void nccl_device::free(const communicators& group) {
+  cudaSetDevice(index_);
+  // A thread may still be inside a call; no other will enter one.
+  std::unique_lock(in_nccl_).unlock();
+  if (!group.front()->marked) {
+    nccl_.comm_destroy(std::exchange(group.front()->handle, nullptr));
+  } else {
+    nccl_.group_start();
+    for (const nccl_communicator_ptr& one : group)
+      if (one->handle)
+        nccl_.comm_abort(std::exchange(one->handle, nullptr));
+    nccl_.group_end();
+  }
+  for (const nccl_communicator_ptr& one : group) {
+    std::lock_guard guard(one->mutex);
+    one->gone = true;
+  }
+  std::lock_guard lock(mutex_);
+  changed_.notify_all();
 }
 
 void nccl_device::abort(const nccl_communicator_ptr& what,
                         const collective_error& why) {
   what->mark(why);
+  destroy(what);
+}
+
+void nccl_device::destroy(const nccl_communicator_ptr& what) {
   {
     std::lock_guard guard(what->mutex);
     if (std::exchange(what->condemned, true))
@@ -179,6 +230,34 @@ void nccl_device::wait_gone(nccl_communicator& what) {
     throw collective_error(collective_errc::poisoned,
                            "an abort on cuda:" + std::to_string(index_) +
                                " does not end; this process must end");
+}
+
+void nccl_device::wait_quiet(nccl_communicator& what) {
+  if (what.parts.device < 0)
+    return;
+  check_cuda(cudaSetDevice(what.parts.device), "cudaSetDevice");
+  check_cuda(cudaEventRecord(what.parts.event, what.parts.stream), "an abort");
+  const auto until = steady_clock::now() + abort_deadline;
+  patient_poll between;
+  while (cudaEventQuery(what.parts.event) == cudaErrorNotReady) {
+    if (steady_clock::now() >= until)
+      throw collective_error(
+          collective_errc::poisoned,
+          "a kernel of NCCL on cuda:" + std::to_string(index_) +
+              " does not end; this process must end");
+    between.pause();
+  }
+}
+
+void nccl_device::wait_for_room(collectives::deadline until) {
+  std::unique_lock lock(mutex_);
+  if (!changed_.wait_until(lock, until, [this] {
+        return condemned_.size() + being_freed_ < freed_at_once_max;
+      }))
+    throw collective_error(collective_errc::timeout,
+                           "NCCL is still freeing " +
+                               std::to_string(freed_at_once_max) +
+                               " communicators of earlier generations");
 }
 
 void nccl_device::fail(const nccl_communicator_ptr& of,

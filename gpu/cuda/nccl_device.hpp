@@ -4,8 +4,13 @@
 /// NCCL allows one thread at a time in the communicators of a device, does not
 /// detect a dead peer on NVLink, and its kernels spin until an abort flag is
 /// raised. So the owner thread issues everything, and polls instead of blocking
-/// in CUDA or NCCL. The watchdog aborts communicators; it takes `in_nccl`
-/// first, so that no thread is inside a call meanwhile.
+/// in CUDA or NCCL. The watchdog aborts communicators, after it has met every
+/// thread that is inside a call: a marked one is not entered again.
+///
+/// Freeing one takes NCCL up to a second, because its service threads look for
+/// their end only twice a second. It is done beside everything else, by a
+/// thread for each: the next generation opens meanwhile, and communicators that
+/// wait for each other's kernels all have their flags raised.
 ///
 /// Mark before abort: an aborted kernel ends early, its event then fires, and
 /// work queued behind it runs on garbage. A communicator is marked before the
@@ -38,15 +43,37 @@ namespace ballast::gpu {
 
 constexpr std::chrono::seconds abort_deadline{5};
 
-/// The communicator of one generation.
+/// Communicators, or groups of them, that are being freed at a time, before the
+/// next one opens: each holds memory of the device.
+constexpr size_t freed_at_once_max = 8;
+
+/// Stream, event and staging memory of one collective; used by the owner
+/// thread.
+struct stream_parts {
+  int device = -1; // none yet
+  cudaStream_t stream = nullptr;
+  cudaEvent_t event = nullptr;
+  void* pinned = nullptr;
+  void* memory = nullptr;
+
+  stream_parts() = default;
+  stream_parts(const stream_parts&) = delete;
+  stream_parts& operator=(const stream_parts&) = delete;
+  /// On any thread; nothing of the stream may run any more.
+  ~stream_parts();
+  void open(int on_device, size_t staging_bytes);
+};
+
+/// The communicator of one generation, and what it works with: freed after it.
 struct nccl_communicator {
+  stream_parts parts;
   ncclComm_t handle = nullptr; // used by the owner thread, until `gone`
 
   std::atomic<bool> marked{false};
   std::mutex mutex; // guards the following members
   std::optional<collectives::collective_error> why;
   bool condemned = false; // queued for the watchdog
-  bool gone = false;      // aborted or destroyed: no kernel of it runs any more
+  bool gone = false;      // freed: no kernel of it runs any more
 
   /// The first reason is kept. True if this call marked it.
   bool mark(const collectives::collective_error& reason);
@@ -56,10 +83,9 @@ using nccl_communicator_ptr = std::shared_ptr<nccl_communicator>;
 
 class nccl_device {
 public:
-  /// Starts both threads. Throws ballast_error{device_failed} if the device
-  /// cannot be used.
+  /// Starts both threads.
   nccl_device(int index, const nccl_library& nccl);
-  /// Every communicator must be gone.
+  /// Waits until every communicator that was given up is freed.
   ~nccl_device();
 
   const nccl_library& nccl() const { return nccl_; }
@@ -89,10 +115,19 @@ public:
   /// Marks it, and queues it for one abort by the watchdog. Returns at once.
   void abort(const nccl_communicator_ptr& what,
              const collectives::collective_error& why);
+  /// Queues one that was finalized to be destroyed. Returns at once.
+  void destroy(const nccl_communicator_ptr& what);
   /// Waits until it is gone; throws poisoned after `abort_deadline`.
   void wait_gone(nccl_communicator& what);
+  /// Waits until no kernel of it runs any more, which is long before it is
+  /// gone. Every call of it must have been enqueued. Throws likewise.
+  void wait_quiet(nccl_communicator& what);
+  /// Waits until another one may be opened; throws timeout.
+  void wait_for_room(collectives::deadline until);
 
 private:
+  using communicators = std::vector<nccl_communicator_ptr>;
+
   struct posted_task {
     std::function<void()> work;
     std::exception_ptr error;
@@ -101,6 +136,8 @@ private:
 
   void own();
   void watch();
+  void free_beside(communicators given_up); // with mutex_
+  void free(const communicators& group);
   [[noreturn]] void fail(const nccl_communicator_ptr& of,
                          const collectives::collective_error& why);
 
@@ -111,7 +148,8 @@ private:
   std::mutex mutex_; // guards the following members
   std::condition_variable changed_;
   std::deque<std::shared_ptr<posted_task>> tasks_;
-  std::vector<nccl_communicator_ptr> condemned_;
+  communicators condemned_;
+  size_t being_freed_ = 0; // threads that free, each one or a group
   bool stop_ = false;
 
   std::thread owner_;

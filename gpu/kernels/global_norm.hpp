@@ -32,6 +32,9 @@ double sum_of_squares(const float* values, size_t count);
 struct clipped {
   double norm;  // of the mean gradient, before clipping
   double scale; // 1 / samples, and less if the norm is above the limit
+  /// What no element of the scaled gradient exceeds: an optimizer compares it
+  /// with its largest_gradient. NaN if the gradient has one.
+  double worst;
 };
 
 /// `clip_norm` 0: only compute the norm. A norm that is NaN is not clipped: the
@@ -39,9 +42,10 @@ struct clipped {
 BALLAST_HOST_DEVICE clipped clip_by_norm(double sum_of_squares,
                                          double inverse_samples,
                                          double clip_norm) {
-  clipped out{sqrt(sum_of_squares) * inverse_samples, inverse_samples};
+  clipped out{sqrt(sum_of_squares) * inverse_samples, inverse_samples, 0};
   if (clip_norm > 0 && out.norm > clip_norm)
     out.scale *= clip_norm / out.norm;
+  out.worst = out.norm * (out.scale / inverse_samples);
   return out;
 }
 

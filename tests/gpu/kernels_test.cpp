@@ -104,6 +104,8 @@ TEST(clip_by_norm, hides_no_broken_gradient) {
   EXPECT_TRUE(std::isnan(clip_by_norm(nan, 1, 1).norm));
   const double infinite = std::numeric_limits<double>::infinity();
   EXPECT_EQ(clip_by_norm(infinite, 1, 1).scale, 0);
+  EXPECT_TRUE(std::isnan(clip_by_norm(nan, 1, 1).worst));
+  EXPECT_TRUE(std::isnan(clip_by_norm(infinite, 1, 1).worst));
 }
 
 TEST(sgd_update, follows_the_formula) {

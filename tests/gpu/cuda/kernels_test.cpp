@@ -75,6 +75,7 @@ TEST_F(cuda_kernels, clip_by_norm_equals_its_reference) {
             sum_of_squares(values.data() + shift, count), 1.0 / 96, clip_norm);
         EXPECT_EQ(got.norm, expected.norm) << count << " from " << shift;
         EXPECT_EQ(got.scale, expected.scale) << count << " from " << shift;
+        EXPECT_EQ(got.worst, expected.worst) << count << " from " << shift;
       }
 }
 
@@ -147,10 +148,10 @@ void expect_same_steps(const optimizer_spec& spec, Launch launch) {
 TEST_F(cuda_kernels, sgd_equals_the_optimizer_of_the_cpu) {
   const optimizer_spec spec{
       .kind = optimizer_kind::sgd, .lr = 0.1, .weight_decay = 0.01};
-  expect_same_steps(spec, [&](float* p, float* g, float*, float*, size_t n,
-                              uint64_t) {
-    launch_sgd(p, g, n, make_sgd_rule(spec, 0.25, spec.lr), nullptr, nullptr);
-  });
+  expect_same_steps(
+      spec, [&](float* p, float* g, float*, float*, size_t n, uint64_t) {
+        launch_sgd(p, g, n, make_sgd_rule(spec, 0.25, spec.lr), {}, nullptr);
+      });
 }
 
 TEST_F(cuda_kernels, sgd_with_momentum_equals_the_optimizer_of_the_cpu) {
@@ -161,7 +162,7 @@ TEST_F(cuda_kernels, sgd_with_momentum_equals_the_optimizer_of_the_cpu) {
   expect_same_steps(spec, [&](float* p, float* g, float* velocity, float*,
                               size_t n, uint64_t) {
     launch_momentum_sgd(p, g, velocity, n, make_sgd_rule(spec, 0.25, spec.lr),
-                        nullptr, nullptr);
+                        {}, nullptr);
   });
 }
 
@@ -171,8 +172,8 @@ TEST_F(cuda_kernels, adam_and_adamw_equal_the_optimizer_of_the_cpu) {
     const optimizer_spec spec{.kind = kind, .lr = 0.01, .weight_decay = 0.1};
     expect_same_steps(spec, [&](float* p, float* g, float* m, float* v,
                                 size_t n, uint64_t step) {
-      launch_adam(p, g, m, v, n, make_adam_rule(spec, 0.25, spec.lr, step),
-                  nullptr, nullptr);
+      launch_adam(p, g, m, v, n, make_adam_rule(spec, 0.25, spec.lr, step), {},
+                  nullptr);
     });
   }
 }
@@ -191,12 +192,36 @@ TEST_F(cuda_kernels, optimizers_take_the_scale_that_clipping_left) {
   launch_clip_by_norm(device_g.data(), count, 0.125, 1, pieces.data(),
                       scale.data(), nullptr);
   launch_adam(device_p.data(), device_g.data(), m.data(), v.data(), count,
-              make_adam_rule(spec, 99, spec.lr, 1), scale.data(), nullptr);
+              make_adam_rule(spec, 99, spec.lr, 1),
+              {scale.data(), largest_gradient(spec)}, nullptr);
   const clipped expected =
       clip_by_norm(sum_of_squares(g.data(), count), 0.125, 1);
   ASSERT_LT(expected.scale, 0.125); // something was clipped
   make_optimizer(spec, count)->apply(p, g, expected.scale, spec.lr, 1);
   expect_equal_bits(device_p.values(), p, "clipped adamw");
+}
+
+TEST_F(cuda_kernels, no_optimizer_applies_a_broken_gradient) {
+  const size_t count = 70001;
+  const std::vector<float> before = noise(count, 3);
+  std::vector<float> broken = noise(count, 4);
+  broken[60000] = std::numeric_limits<float>::infinity();
+  device_memory<float> g(broken);
+  device_memory<double> pieces(norm_pieces(count));
+  device_memory<clipped> found(1);
+  launch_clip_by_norm(g.data(), count, 0.125, 0, pieces.data(), found.data(),
+                      nullptr);
+  const update_gate gate{found.data(), 1e30};
+  device_memory<float> p(before), m(before), v(before);
+  const optimizer_spec spec{.lr = 0.01};
+  launch_sgd(p.data(), g.data(), count, make_sgd_rule(spec, 1, 0.01), gate,
+             nullptr);
+  launch_momentum_sgd(p.data(), g.data(), m.data(), count,
+                      make_sgd_rule(spec, 1, 0.01), gate, nullptr);
+  launch_adam(p.data(), g.data(), m.data(), v.data(), count,
+              make_adam_rule(spec, 1, 0.01, 1), gate, nullptr);
+  for (const device_memory<float>* one : {&p, &m, &v})
+    expect_equal_bits(one->values(), before, "untouched");
 }
 
 TEST_F(cuda_kernels, label_histogram_equals_its_reference) {

@@ -42,6 +42,12 @@ protected:
     return opening->connect({opening->address()}, soon());
   }
 
+  /// As the end of the process would.
+  void wait_until_all_is_freed() {
+    backend_.reset();
+    backend_ = open_nccl_backend(0);
+  }
+
   std::unique_ptr<collectives::collective_backend> backend_;
   uint64_t generations_ = 0;
 };
@@ -114,6 +120,7 @@ TEST_F(nccl_of_one_rank, leaves_nothing_behind_in_many_generations) {
   size_t bytes = 0;
   for (int i = 0; i < generations + 10; ++i) {
     if (i == 10) {
+      wait_until_all_is_freed();
       descriptors = entries_of("/proc/self/fd");
       threads = entries_of("/proc/self/task");
       bytes = free_device_bytes();
@@ -125,6 +132,7 @@ TEST_F(nccl_of_one_rank, leaves_nothing_behind_in_many_generations) {
     else
       alone->abort("the next one, please");
   }
+  wait_until_all_is_freed();
   EXPECT_LE(entries_of("/proc/self/fd"), descriptors + 4);
   EXPECT_LE(entries_of("/proc/self/task"), threads + 4);
   EXPECT_GE(free_device_bytes() + (size_t{16} << 20), bytes);
