@@ -183,6 +183,54 @@ class BesideTheCpu(Cluster):
                     if e["kind"] == "generation"])
 
 
+class SeveralOnOneGpu(Cluster):
+    """NCCL takes one rank of a host for each GPU. Told that the nodes are on
+    hosts of their own it meets over sockets, as between hosts."""
+
+    def node_of_its_own_host(self, name):
+        self.environment["NCCL_HOSTID"] = name
+        return self.node(name, "--device", "cuda:0")
+
+    def committed(self, run):
+        path = run / "steps.jsonl"
+        return len(read_lines(path)) if path.exists() else 0
+
+    def more_steps(self, run, count):
+        wanted = self.committed(run) + count
+        wait_until(lambda: self.committed(run) > wanted, "steps", 120)
+
+    def test_nccl_goes_on_without_a_rank_that_was_killed_and_takes_a_new_one(
+            self):
+        nodes = {name: self.node_of_its_own_host(name) for name in "abc"}
+        wait_until(lambda: set(nodes) <= set(self.members()), "the nodes")
+        run = self.state / "runs" / self.submit(job_of(
+            "fashion_mlp", train={"epochs": 100000,
+                                  "collective": "nccl"})).out.strip()
+        self.more_steps(run, 20)
+        for victim, newcomer in (("c", "d"), ("a", "e")):
+            os.kill(nodes.pop(victim).pid, signal.SIGKILL)
+            self.more_steps(run, 20)
+            nodes[newcomer] = self.node_of_its_own_host(newcomer)
+            wait_until(lambda: len(
+                [w for w in read_json(run / "workers.json")["workers"]
+                 if w["state"] == "training"]) == 3, "a join", 60)
+            self.more_steps(run, 20)
+        self.ctl("stop")
+        self.in_state("stopped")
+        generations = [e for e in read_lines(run / "events.jsonl")
+                       if e["kind"] == "generation"]
+        self.assertGreaterEqual(len(generations), 5)
+        self.assertEqual({e["collective"] for e in generations}, {"nccl"},
+                         generations)
+        found = self.audit(run)
+        self.assertEqual((found["lost"], found["repeated"]), (0, 0), found)
+        recoveries = read_json(run / "report.json")["recoveries"]
+        print("recoveries", [(r["ms"], r.get("reason")) for r in recoveries])
+        self.assertGreaterEqual(len(recoveries), 2)
+        for recovery in recoveries:
+            self.assertLess(recovery["ms"], 2000, recovery)
+
+
 if __name__ == "__main__":
     reason = why_no_gpu()
     if reason:
