@@ -11,6 +11,12 @@ tables   10^7 rows: filter, derive, join with 10^6 rows, distinct, and written a
 images   JPEG files of 500 x 375 to random parts of 224 x 224, mirrored or not and
          normalised, on one thread, beside torchvision (bench/peers/images.py);
          and files of 2000 x 1500 that are first scaled to 341 x 256.
+batches  10^6 rows of a CSV file to shuffled, scaled batches of 256, all on one
+         core: `ballast data prepare` and the steps of a run whose model costs
+         nothing, with ledger and trace, beside torchdata.nodes and DataLoader,
+         which parse line by line (bench/peers/loaders.py); and the steps alone
+         beside MosaicML Streaming, whose rows are binary, too. Without the start
+         of the processes, of which Python's imports take seconds.
 again    The CSV file once more with another placement, number of workers and
          rows of a chunk, over the first time: no source is read again.
 
@@ -37,6 +43,8 @@ PEERS = ["arrow", "polars", "pandas"]
 CSV_MIN = {"arrow": 0.8, "polars": 1, "pandas": 6}
 TABLES_MIN = {"polars": 1, "pandas": 5}
 AGAIN_MAX = 0.2
+BATCH_PEERS = {"nodes": 10, "dataloader": 10, "streaming": 5}
+BATCH_ROWS, BATCH_EPOCHS = 1_000_000, 10
 CROP = 224
 # Height and width of the files, of the rows, how many, and what is to be reached.
 IMAGES = {
@@ -46,15 +54,16 @@ IMAGES = {
 PARTNERS = 10  # rows of the large table for each of the small one
 
 
-def write_numbers(path, gb):
-    """A CSV file of this size: its lines are some that were made once."""
+def write_numbers(path, gb, rows=0):
+    """A CSV file of this size or so many rows: its lines are some that were made
+    once."""
     dice = random.Random(1)
     lines = "".join(
         ",".join(f"{dice.gauss(0, 1):.6f}" for _ in range(COLUMNS)) + f",{dice.randrange(10)}\n" for _ in range(20_000)
     )
     with open(path, "w") as f:
         f.write(",".join(f"x{i}" for i in range(COLUMNS)) + ",y\n")
-        for _ in range(max(1, int(gb * 1e9 / len(lines)))):
+        for _ in range(max(1, rows // 20_000, int(gb * 1e9 / len(lines)))):
             f.write(lines)
 
 
@@ -217,6 +226,62 @@ def again(options, measured, verdicts):
     return raw
 
 
+def batches(options, measured, verdicts):
+    path = os.path.join(measured.folder, "numbers.csv")
+    write_numbers(path, 0, BATCH_ROWS)
+    train = {"format": "csv", "uri": path, "label": "y"}
+    what = job(train, pipeline=[{"op": "scale", "factor": 0.5}])
+    what["model"] = {"kind": "emulated"}
+    what["elastic"] = {"workers": 1}
+    what["train"]["epochs"] = BATCH_EPOCHS
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})  # and so all processes that this one starts
+
+    def ours():
+        measured.fresh()
+        folder = os.path.join(measured.folder, "run")
+        shutil.rmtree(folder, ignore_errors=True)
+        source = measured.write(what)
+        prepared = measured.ballast("data", "prepare", source)
+        measured.ballast("run", source, "--run-dir", folder, "--no-progress")
+        with open(os.path.join(folder, "report.json")) as f:
+            training_s = json.load(f)["wall_s"]
+        return {
+            "prepared_s": prepared["s"],
+            "training_s": training_s,
+            "first": BATCH_ROWS / (prepared["s"] + training_s / BATCH_EPOCHS),
+            "later": BATCH_ROWS * BATCH_EPOCHS / training_s,
+        }
+
+    def peer(name):
+        found = peers.run("loaders.py", name, packed if name == "streaming" else path)
+        return {**found, "rate": found["rows"] / found["s"]}
+
+    peers = Peer(options.image_peers or options.peers)
+    names = list(BATCH_PEERS) if peers.there() else []
+    packed = os.path.join(measured.folder, "mds")
+    if names:
+        peers.run("loaders.py", "write", path, packed, BATCH_ROWS // 10)
+    raw = {"ballast": [], **{name: [] for name in names}}
+    for _ in range(options.repeats):
+        raw["ballast"].append(ours())
+        for name in names:
+            raw[name].append(peer(name))
+    os.sched_setaffinity(0, cores)
+    rates = {
+        "ballast, prepared and the first epoch": middle(raw["ballast"], "first"),
+        "ballast, a later epoch": middle(raw["ballast"], "later"),
+        **{name: middle(raw[name], "rate") for name in names},
+    }
+    table([("", "rows/s")] + [(name, f"{rate:,.0f}") for name, rate in rates.items()])
+    for name in names:
+        which = "later" if name == "streaming" else "first"
+        ratio = middle(raw["ballast"], which) / rates[name]
+        verdicts.at_least(f"rows a second, over {name}", ratio, BATCH_PEERS[name], "x")
+    os.remove(path)
+    return raw
+
+
 def images(options, measured, verdicts):
     program = built(options, "image_batches")
     peer = Peer(options.image_peers or options.peers)
@@ -250,7 +315,7 @@ def images(options, measured, verdicts):
     return raw
 
 
-PARTS = {"images": images, "csv": csv, "tables": tables, "again": again}
+PARTS = {"images": images, "batches": batches, "csv": csv, "tables": tables, "again": again}
 
 
 def main():
@@ -258,7 +323,7 @@ def main():
         p.add_argument("--gb", type=float, default=1, help="size of the CSV file (default 1)")
         p.add_argument(
             "--image-peers",
-            help="environment with torchvision, made by bench/peers/setup.sh DIR (default: that of --peers)",
+            help="environment with torchvision and loaders, made by bench/peers/setup.sh DIR data (default: that of --peers)",
         )
         p.add_argument("--rows", type=int, default=10_000_000, help="of the larger table (default 10^7)")
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Makes the Python environment of the peers that the benchmarks compare with.
 #   bench/peers/setup.sh DIR      about 6 GB, some minutes; DIR can be deleted
-#   bench/peers/setup.sh DIR data also the data layers of stream_linear.py and
-#                                 stream_exactness.py, about 1 GB more
+#   bench/peers/setup.sh DIR data also the data layers of stream_linear.py,
+#                                 stream_exactness.py and loaders.py, about 1 GB more
 #   bench/peers/setup.sh DIR tables  only those of tables.py, about 1 GB
 set -eu
 if [ $# -ne 1 ] && { [ $# -ne 2 ] || { [ "$2" != data ] && [ "$2" != tables ]; }; }; then
@@ -23,7 +23,7 @@ fi
 print("torch", torch.__version__, "torchvision", torchvision.__version__)'
 if [ $# -eq 2 ]; then
   "$1/bin/pip" --disable-pip-version-check install --quiet \
-    mosaicml-streaming==0.13.0 lancedb==0.40.0 grain==0.2.18 array_record==0.8.6 pyarrow==26.0.1
+    mosaicml-streaming==0.13.0 torchdata==0.11.0 lancedb==0.40.0 grain==0.2.18 array_record==0.8.6 pyarrow==26.0.1
   "$1/bin/python" -c 'import array_record, grain, lancedb.streaming, pyarrow, streaming
 print("mosaicml-streaming", streaming.__version__, "lancedb", lancedb.__version__)'
 fi
