@@ -10,6 +10,7 @@
 #include "data/operators/sort_stream.hpp"
 #include "data/operators/split_stream.hpp"
 #include "data/operators/united_stream.hpp"
+#include "data/store/host_memory.hpp"
 #include "runtime/base/check.hpp"
 #include "runtime/base/random.hpp"
 
@@ -86,6 +87,14 @@ std::set<size_t> inputs_of_repeats(const data_spec& data,
   return out;
 }
 
+/// Less where this process may hold little: an operator that sorts also holds
+/// what it writes, and several run at once.
+uint64_t memory_of_operator(uint64_t most) {
+  constexpr uint64_t part = 8;
+  constexpr uint64_t least = 8 << 20;
+  return std::min(most, std::max(least, available_memory_bytes() / part));
+}
+
 } // namespace
 
 graph_builder::graph_builder(const data_spec& data, const graph_terms& terms,
@@ -156,7 +165,7 @@ operator_context graph_builder::context(const std::string& pointer,
   operator_context out;
   out.pointer = pointer;
   out.name = name;
-  out.memory_bytes = terms_.memory_bytes;
+  out.memory_bytes = memory_of_operator(terms_.memory_bytes);
   out.spill = terms_.spill;
   out.seed = mix(terms_.seed, stream);
   out.stop = terms_.stop;

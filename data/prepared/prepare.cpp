@@ -4,6 +4,7 @@
 #include "data/prepared/chunk_writer.hpp"
 #include "data/prepared/fragment_pool.hpp"
 #include "data/prepared/job_tables.hpp"
+#include "data/prepared/placed_rows.hpp"
 #include "data/prepared/prepare_cache.hpp"
 #include "data/prepared/prepared_folder.hpp"
 #include "data/prepared/set_identity.hpp"
@@ -66,68 +67,6 @@ void apply_pipeline(const job& what, ledger::row_shape& row) {
       break;
     }
   }
-}
-
-uint32_t chunk_rows_of(const job& what, uint64_t rows) {
-  return uint32_t(what.data.chunk_rows.value_or(
-      balance::chunk_rows_for(rows, what.elastic.workers)));
-}
-
-/// What the rows have, by sample; `room` holds it where these are not all rows.
-template <class T>
-std::span<const T> picked(std::span<const T> of_row, const row_numbers& rows,
-                          std::vector<T>& room) {
-  if (of_row.empty() || rows.are_all())
-    return of_row;
-  room.reserve(rows.size());
-  for (uint64_t i = 0; i < rows.size(); ++i)
-    room.push_back(of_row[rows[i]]);
-  return room;
-}
-
-std::vector<balance::chunk_layout> place(const job& what,
-                                         const job_tables& from) {
-  const row_numbers& rows = from.train_rows.rows;
-  std::vector<int32_t> some_labels;
-  std::vector<int32_t> some_bins;
-  std::vector<uint32_t> some_groups;
-  const std::span<const int32_t> labels =
-      picked<int32_t>(from.train.class_or_bin(), rows, some_labels);
-  const std::span<const int32_t> counted_by =
-      from.train.joint_bins.empty()
-          ? labels
-          : picked<int32_t>(from.train.histogram_bin(), rows, some_bins);
-  const std::span<const uint32_t> groups =
-      picked<uint32_t>(from.groups, rows, some_groups);
-  const placement_spec& spec = what.data.placement;
-  std::vector<double> all;
-  std::vector<double> some;
-  if (!spec.column.empty())
-    all = column_values(from.train, spec.column, "/data/placement/column");
-  const std::span<const double> column = picked<double>(all, rows, some);
-  const placement::placement_rows of{rows.size(), labels, from.placement_bins,
-                                     column, groups};
-  if (failure mistake = placement_mistake(spec, of, what.elastic.workers))
-    throw ballast_error(mistake);
-  return balance::lay_out_chunks(
-      spec,
-      {rows.size(), counted_by, histogram_bins(from.train.row), column, groups},
-      place_rows(spec, of, what.elastic.workers, what.seed),
-      chunk_rows_of(what, rows.size()));
-}
-
-/// Chunks are numbered worker after worker, so each worker has a contiguous
-/// range.
-std::vector<std::vector<chunk_id>>
-chunks_by_worker(const std::vector<balance::chunk_layout>& lists) {
-  std::vector<std::vector<chunk_id>> out;
-  uint32_t next_id = 0;
-  for (const balance::chunk_layout& list : lists) {
-    std::vector<chunk_id>& chunks = out.emplace_back();
-    while (chunks.size() < list.chunk_rows.size())
-      chunks.push_back(chunk_id(next_id++));
-  }
-  return out;
 }
 
 std::vector<std::string> sources_of(const job& what) {

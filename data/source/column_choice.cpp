@@ -154,7 +154,19 @@ void table_rows::store() {
   table_.features = growing_bytes();
 }
 
+/// By less than half, since there may be hundreds of millions.
+template <class T>
+void table_rows::grow(std::vector<T>& column, size_t rows) {
+  const size_t wanted = column.size() + rows;
+  if (column.capacity() < wanted)
+    column.reserve(wanted + column.size() / 8);
+}
+
 float* table_rows::more(size_t rows, size_t features) {
+  if (request_.label == label_kind::target)
+    grow(table_.targets, rows);
+  else
+    grow(table_.labels, rows);
   constexpr size_t on_the_way = size_t{8} << 20;
   const size_t bytes = rows * features * sizeof(float);
   const size_t before = table_.features.size();

@@ -120,6 +120,8 @@ public:
   void finish(size_t features, bool narrowed = true);
 
 private:
+  template <class T>
+  static void grow(std::vector<T>& column, size_t rows);
   [[noreturn]] void refuse_token(double number, const std::string& column,
                                  const std::string& place) const;
   [[noreturn]] void refuse_number(double number, const std::string& column,

@@ -23,12 +23,15 @@ constexpr uint64_t rows_most = 1'048'576;
 constexpr uint64_t chunks_least = 32;
 constexpr uint64_t chunks_most = 4'096;
 
+void count_chunks(chunk_layout& of, size_t rows, uint32_t chunk_rows) {
+  for (size_t at = 0; at < rows; at += chunk_rows)
+    of.chunk_rows.push_back(uint32_t(std::min<size_t>(chunk_rows, rows - at)));
+}
+
 void append(chunk_layout& to, const std::vector<uint64_t>& rows,
             uint32_t chunk_rows) {
   to.rows.insert(to.rows.end(), rows.begin(), rows.end());
-  for (size_t at = 0; at < rows.size(); at += chunk_rows)
-    to.chunk_rows.push_back(
-        uint32_t(std::min<size_t>(chunk_rows, rows.size() - at)));
+  count_chunks(to, rows.size(), chunk_rows);
 }
 
 chunk_layout class_by_class(const std::vector<uint64_t>& rows,
@@ -93,7 +96,8 @@ uint32_t chunk_rows_for(uint64_t rows, uint32_t workers) {
 
 chunk_layout cut_in_order(std::vector<uint64_t> rows, uint32_t chunk_rows) {
   chunk_layout out;
-  append(out, rows, chunk_rows);
+  count_chunks(out, rows.size(), chunk_rows);
+  out.rows = std::move(rows);
   return out;
 }
 

@@ -2,12 +2,20 @@
 #include "runtime/placement/generators.hpp"
 
 #include <cmath>
+#include <numeric>
 
 namespace ballast::placement {
 
 row_lists place_in_order(const placement_rows& of,
                          const std::vector<double>& weights) {
-  return cut(all_rows(of.rows), split_by_shares(of.rows, weights));
+  row_lists out;
+  uint64_t next = 0;
+  for (uint64_t count : split_by_shares(of.rows, weights)) {
+    std::vector<uint64_t>& list = out.emplace_back(count);
+    std::iota(list.begin(), list.end(), next);
+    next += count;
+  }
+  return out;
 }
 
 row_lists place_shuffled(const placement_rows& of,
