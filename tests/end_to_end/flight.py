@@ -209,6 +209,16 @@ class FlightSources(BallastTest):
         self.told(self.job(
             "flight", one.uri(f"/people?tls_ca_file_path={other}")), 1,
             f"127.0.0.1:{one.port} cannot be reached")
+        # What opens it does not travel where everybody can read it.
+        plain = self.server()
+        strict = self.server(
+            endpoints=[{**ALL[0], "locations": [plain.uri()]}],
+            names=["people"], token=SECRET, certificate=str(own), key=str(key))
+        self.environment["TOKEN"] = SECRET
+        self.told(self.job(
+            "flight", strict.uri(f"/people?tls_ca_file_path={own}"),
+            password_env="TOKEN"), 2, "endpoint 1 of 1",
+            f"only at {plain.uri()}", "grpc+tls://")
 
 
 if __name__ == "__main__":

@@ -146,8 +146,7 @@ TEST(flight_uri, what_cannot_be_read_is_refused_with_what_can) {
        {"grpc://h/x", "grpc://h:0/x", "grpc://h:65536/x", "grpc://h:1x/x",
         "grpc://:1/x", "grpc+unix:///a", "http://h:1/x", "grpc://[::1]/x",
         "grpc://h:1/x?tls_ca_file_path=/a.pem", "grpc+tls://h:1/x?token=abc",
-        "grpc://h:1/x?"
-        "tls_ca_file_path"}) {
+        "grpc://h:1/x?tls_ca_file_path"}) {
     const failure why = flight_refusal(flight_at(uri));
     EXPECT_EQ(why.code, errc::invalid_job) << uri;
     EXPECT_THAT(why.message, HasSubstr("expected grpc://HOST:PORT/PATH"))
