@@ -121,6 +121,13 @@ class FlightSources(BallastTest):
                 path.name for path in (self.folder / "cache").iterdir()))
         self.assertEqual(folders[0], folders[1])
 
+    def test_rows_that_change_meanwhile_are_not_trained_on(self):
+        self.environment["BALLAST_CACHE"] = str(self.folder / "cache")
+        # Asked for its hash, for the rows, and for the hash once more.
+        one = self.server(endpoints=ALL, names=["people"], changes_after=2)
+        self.told(self.job("flight", one.uri("/people")), 2,
+                  f"127.0.0.1:{one.port}/people", "changed while the data were")
+
     def test_it_is_a_source_of_a_graph_and_of_commands(self):
         one = self.server(endpoints=ALL, names=["people"])
         shown = self.write("out.csv", "")

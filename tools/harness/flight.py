@@ -65,6 +65,8 @@ def serve(how):
         print(f"pyarrow cannot be used: {error}")
         return MISSING
     table = pyarrow.table(how["columns"])
+    later = pyarrow.table({name: column[::-1]
+                           for name, column in how["columns"].items()})
     token = how.get("token")
 
     class LetIn(flight.ServerMiddlewareFactory):
@@ -94,8 +96,10 @@ def serve(how):
     class Server(flight.FlightServerBase):
         lock = threading.Lock()
         calls = 0
+        asked = 0
 
         def get_flight_info(self, context, descriptor):
+            Server.asked += 1
             command = descriptor.command
             query = query_of(command) if command else None
             if query is not None:
@@ -122,7 +126,9 @@ def serve(how):
             if len(words) != 2:
                 raise KeyError("no such ticket")
             first, last = map(int, words)
-            rows = table.slice(first, last - first)
+            now = (later if self.asked > how.get("changes_after", 1 << 30)
+                   else table)
+            rows = now.slice(first, last - first)
 
             def batches():
                 for number, batch in enumerate(rows.to_batches(
@@ -161,8 +167,9 @@ class Flight:
     columns: name -> list. names: what paths ("a/b") and commands are known;
     queries: of Flight SQL. endpoints: [{"ticket": "FIRST-LAST", "locations":
     [...]}]. Faults: fail_first calls for rows; break_after so many batches, the
-    first time; die_after so many; slow: seconds before each batch. token,
-    login ("USER:PASSWORD"): who is let in. certificate, key: files of TLS."""
+    first time; die_after so many; slow: seconds before each batch;
+    changes_after so many times that the flight was asked for. token, login
+    ("USER:PASSWORD"): who is let in. certificate, key: files of TLS."""
 
     def __init__(self, columns, endpoints=(), names=(), queries=(), **how):
         self.process = subprocess.Popen(
