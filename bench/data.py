@@ -19,6 +19,8 @@ batches  10^6 rows of a CSV file to shuffled, scaled batches of 256, all on one
          of the processes, of which Python's imports take seconds.
 again    The CSV file once more with another placement, number of workers and
          rows of a chunk, over the first time: no source is read again.
+sources  A table of PostgreSQL and files in S3 behind a slow link (bench/lib/sources.py);
+         only with --only sources, as the latter needs root.
 
 All use as many threads as the machine has cores. The peers' environment is made
 by  bench/peers/setup.sh DIR tables  (about 1 GB), that for images by
@@ -36,6 +38,7 @@ import subprocess
 import sys
 import tempfile
 
+from lib import sources
 from lib.measure import Peer, Scratch, arguments, built, run_parts, say, table, warn_if_busy
 
 COLUMNS = 20
@@ -315,7 +318,14 @@ def images(options, measured, verdicts):
     return raw
 
 
-PARTS = {"images": images, "batches": batches, "csv": csv, "tables": tables, "again": again}
+PARTS = {
+    "images": images,
+    "batches": batches,
+    "csv": csv,
+    "tables": tables,
+    "again": again,
+    "sources": sources.sources,
+}
 
 
 def main():
@@ -327,7 +337,8 @@ def main():
         )
         p.add_argument("--rows", type=int, default=10_000_000, help="of the larger table (default 10^7)")
 
-    options = arguments(__doc__.splitlines()[0], list(PARTS), more=more)
+    usual = [part for part in PARTS if part != "sources"]
+    options = arguments(__doc__.splitlines()[0], usual, only_if_asked=["sources"], more=more)
     warn_if_busy()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with Scratch(), tempfile.TemporaryDirectory(dir="/dev/shm", prefix="ballast-bench-") as folder:

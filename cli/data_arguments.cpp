@@ -58,13 +58,15 @@ int hand_on(json request) {
   return call_node_library("data", {json_text(request)});
 }
 
-/// By the end of a file's name, or the scheme of a database.
+/// By the end of a file's name, or the scheme of a server.
 std::string format_of(const source_arguments& from) {
   if (!from.format.empty())
     return from.format;
   std::string name = from.uri;
   if (name.starts_with("postgresql://") || name.starts_with("sqlite://"))
     return "sql";
+  if (name.starts_with("grpc://") || name.starts_with("grpc+tls://"))
+    return from.query.empty() && from.table.empty() ? "flight" : "sql";
   for (const char* packed : {".gz", ".zst", ".bz2"})
     if (name.ends_with(packed))
       name.resize(name.size() - std::string(packed).size());
@@ -117,7 +119,8 @@ json job_of(const source_arguments& from, uint64_t seed, json nodes) {
 void add_source(CLI::App* command, source_arguments& from) {
   command
       ->add_option("source", from.uri,
-                   "A path, a glob, a URI, postgresql://..., sqlite:///...")
+                   "A path, a glob, a URI, postgresql://..., sqlite:///..., "
+                   "grpc://...")
       ->required();
   command->add_option("--format", from.format,
                       "csv, parquet, jsonl, arrow, orc; default: by its name");

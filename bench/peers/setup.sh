@@ -3,7 +3,7 @@
 #   bench/peers/setup.sh DIR      about 6 GB, some minutes; DIR can be deleted
 #   bench/peers/setup.sh DIR data also the data layers of stream_linear.py,
 #                                 stream_exactness.py and loaders.py, about 1 GB more
-#   bench/peers/setup.sh DIR tables  only those of tables.py, about 1 GB
+#   bench/peers/setup.sh DIR tables  only those of tables.py and databases.py, about 1 GB
 set -eu
 if [ $# -ne 1 ] && { [ $# -ne 2 ] || { [ "$2" != data ] && [ "$2" != tables ]; }; }; then
   echo "usage: setup.sh DIR [data|tables]" >&2
@@ -12,9 +12,9 @@ fi
 python3 -m venv "$1"
 if [ "${2:-}" = tables ]; then
   "$1/bin/pip" --disable-pip-version-check install --quiet \
-    polars pandas pyarrow==26.0.1 numpy
-  "$1/bin/python" -c 'import pandas, polars
-print("polars", polars.__version__, "pandas", pandas.__version__)'
+    polars pandas pyarrow==26.0.1 numpy connectorx sqlalchemy psycopg2-binary
+  "$1/bin/python" -c 'import connectorx, pandas, polars
+print("polars", polars.__version__, "pandas", pandas.__version__, "connectorx", connectorx.__version__)'
   exit
 fi
 "$1/bin/pip" --disable-pip-version-check install --quiet \

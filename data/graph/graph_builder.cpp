@@ -145,9 +145,8 @@ bool graph_builder::is_known(const graph::output& what) {
   if (!what.of_source)
     return known_.at(what.index) != nullptr;
   const source_spec& spec = data_.sources.at(sources_[what.index]);
-  if (spec.format == source_format::sql ||
-      (spec.uri.find("://") != std::string::npos &&
-       !spec.uri.starts_with("file://")))
+  if (is_sent(spec.format) || (spec.uri.find("://") != std::string::npos &&
+                               !spec.uri.starts_with("file://")))
     return false;
   try {
     source(what.index);

@@ -35,7 +35,7 @@ json files_identity(const source_spec& spec, const std::string& pointer,
   if (spec.format == source_format::idx) {
     files.push_back(cache.hash_of(spec.images, pointer + "/images", stop));
     files.push_back(cache.hash_of(spec.labels, pointer + "/labels", stop));
-  } else if (spec.format == source_format::sql) {
+  } else if (is_sent(spec.format)) {
     files.push_back(open_database(spec, pointer, stop)->identity());
   } else if (spec.format == source_format::graph) {
     for (const std::string& name : graph_sources(data, spec.from))
@@ -127,10 +127,9 @@ std::string changed_source(const job& what, const json& before,
     const std::vector<std::string> files =
         files_of(spec, "/data/" + part, what.data);
     if (was.size() != is.size() || files.size() != is.size())
-      return (spec.format == source_format::sql
-                  ? printable(files.at(0))
-                  : "the list of files of " +
-                        printable(without_secrets(spec.uri)));
+      return (is_sent(spec.format) ? printable(files.at(0))
+                                   : "the list of files of " +
+                                         printable(without_secrets(spec.uri)));
     size_t first = 0;
     while (was[first] == is[first])
       ++first;

@@ -3,6 +3,7 @@
 #include "data/graph/graph_sources.hpp"
 #include "data/source/database_place.hpp"
 #include "data/source/file_system.hpp"
+#include "data/source/flight_place.hpp"
 #include "data/source/source_file.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/printable.hpp"
@@ -37,14 +38,14 @@ std::vector<source_versions::file> source_versions::look() const {
   for (const std::string& name : sources_) {
     const source_spec& spec = data_.sources.at(name);
     const std::string pointer = "/data/sources/" + name + "/uri";
-    if (spec.format != source_format::sql) {
+    if (!is_sent(spec.format)) {
       for (const stored_file& one : find_files(spec.uri, pointer, stop_))
         out.emplace_back(one.name, one.system ? one.version
                                               : version_of(one.path, pointer));
-    } else if (const database_place place =
-                   place_of_database(spec.uri, pointer);
-               place.kind == database_kind::sqlite) {
-      out.emplace_back(place.path, version_of(place.path, pointer));
+    } else if (spec.format == source_format::sql && !is_flight(spec.uri)) {
+      const database_place place = place_of_database(spec.uri, pointer);
+      if (place.kind == database_kind::sqlite)
+        out.emplace_back(place.path, version_of(place.path, pointer));
     }
   }
   return out;

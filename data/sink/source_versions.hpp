@@ -1,7 +1,8 @@
 /// What the sources of some outputs were when their reading began, so that a
 /// change meanwhile is seen: of a file of this machine its size, time and
 /// inode, of one in a store its ETag. A database of PostgreSQL is not looked
-/// at: its rows are read in one transaction. One thread. Errors: ballast_error{
+/// at: its rows are read in one transaction; nor is a Flight server, which has
+/// no versions. One thread. Errors: ballast_error{
 /// invalid_data} names the file that changed.
 #pragma once
 

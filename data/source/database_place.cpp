@@ -22,9 +22,8 @@ constexpr size_t password_bytes_max = 4096;
 [[noreturn]] void refuse_uri(const std::string& why,
                              const std::string& pointer) {
   throw ballast_error(errc::invalid_job,
-                      why +
-                          "; expected postgresql://USER@HOST:PORT/DATABASE or "
-                          "sqlite:///PATH/FILE.db",
+                      why + "; expected postgresql://USER@HOST:PORT/DATABASE, "
+                            "sqlite:///PATH/FILE.db or grpc://HOST:PORT",
                       pointer);
 }
 

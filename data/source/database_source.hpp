@@ -1,4 +1,4 @@
-/// The database of a job's source.
+/// The database, or the Flight server, of a job's source.
 #pragma once
 
 #include "data/source/database_stream.hpp"
@@ -9,7 +9,7 @@
 
 namespace ballast::data {
 
-/// ballast_error as open_database().
+/// ballast_error as open_database() and open_flight().
 std::unique_ptr<database_stream> open_database(const source_spec& spec,
                                                const std::string& pointer,
                                                const store::work_watch& stop);

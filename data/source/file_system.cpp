@@ -1,6 +1,7 @@
 #include "data/source/file_system.hpp"
 
 #include "data/source/read_ahead_file.hpp"
+#include "data/source/remote_errors.hpp"
 #include "data/source/remote_uri.hpp"
 #include "data/source/s3_library.hpp"
 #include "data/source/source_file.hpp"
@@ -97,10 +98,12 @@ public:
   }
 
 private:
+  bool is_google() const {
+    return parts_.scheme == "gs" || parts_.scheme == "gcs";
+  }
   /// Google's client would try for a quarter of an hour.
   std::string query_for_store() const {
-    const bool google = parts_.scheme == "gs" || parts_.scheme == "gcs";
-    if (!google ||
+    if (!is_google() ||
         parts_.query.find("retry_limit_seconds=") != std::string::npos)
       return parts_.query;
     return parts_.query + (parts_.query.empty() ? "" : "&") +
@@ -126,7 +129,7 @@ private:
                         printable(parts_.name()) + ": " + why, pointer_);
   }
   std::string name_of(const std::string& path) const {
-    return parts_.scheme + "://" + parts_.authority + path.substr(root_.size());
+    return parts_.place() + path.substr(root_.size());
   }
 
   /// An existing name is taken literally, stars included.
@@ -159,6 +162,8 @@ private:
       const size_t slash = rest.find('/');
       const std::string part(rest.substr(0, slash));
       const bool last = slash == std::string_view::npos;
+      if (!last && is_pattern(part) && is_google())
+        return below(folders[0], std::string(rest));
       if (!last && !is_pattern(part)) {
         for (std::string& folder : folders)
           folder += "/" + part;
@@ -175,6 +180,50 @@ private:
     }
   }
 
+  /// Where Arrow lists no folders that only the names of objects make up: all
+  /// that lies as deep as the pattern goes.
+  std::vector<FileInfo> below(const std::string& folder,
+                              const std::string& pattern) const {
+    store::check_stop(stop_);
+    arrow::fs::FileSelector what;
+    what.base_dir = folder;
+    what.allow_not_found = true;
+    what.recursive = true;
+    what.max_recursion =
+        int32_t(std::count(pattern.begin(), pattern.end(), '/'));
+    std::vector<FileInfo> out;
+    for (FileInfo& one : take(system_->GetFileInfo(what)))
+      if (one.type() == FileType::File &&
+          matches_path(one.path().substr(folder.size() + 1), pattern))
+        out.push_back(std::move(one));
+    check_count(out.size());
+    if (out.empty())
+      check_bucket();
+    return out;
+  }
+
+  /// Part by part.
+  static bool matches_path(std::string_view path, std::string_view pattern) {
+    for (;;) {
+      const size_t in_path = path.find('/');
+      const size_t in_pattern = pattern.find('/');
+      const bool last = in_pattern == std::string_view::npos;
+      if ((in_path == std::string_view::npos) != last ||
+          !matches_glob(path.substr(0, in_path), pattern.substr(0, in_pattern)))
+        return false;
+      if (last)
+        return true;
+      path.remove_prefix(in_path + 1);
+      pattern.remove_prefix(in_pattern + 1);
+    }
+  }
+
+  void check_count(size_t files) const {
+    if (files > files_max)
+      refuse("more than " + std::to_string(files_max) +
+             " files match; choose a narrower pattern");
+  }
+
   std::vector<FileInfo> list(const std::vector<std::string>& folders,
                              const std::string& pattern, FileType type) const {
     std::vector<FileInfo> out;
@@ -186,9 +235,7 @@ private:
       for (FileInfo& one : take(system_->GetFileInfo(what)))
         if (one.type() == type && matches_glob(one.base_name(), pattern))
           out.push_back(std::move(one));
-      if (out.size() > files_max)
-        refuse("more than " + std::to_string(files_max) +
-               " files match; choose a narrower pattern");
+      check_count(out.size());
     }
     if (out.empty())
       check_bucket();

@@ -43,6 +43,7 @@ bool has_fragments(source_format format) {
   case source_format::webdataset:
     return true;
   case source_format::sql:
+  case source_format::flight:
   case source_format::graph:
   case source_format::idx:
   case source_format::images:

@@ -52,6 +52,16 @@ constexpr std::array<std::string_view, 8> other_fields{"endpoint_override",
                                                        "blob_storage_authority",
                                                        "dfs_storage_authority"};
 
+std::string place_of_credentials(const std::string& scheme) {
+  if (scheme == "gs" || scheme == "gcs")
+    return "GOOGLE_APPLICATION_CREDENTIALS=FILE, or the account of the "
+           "machine; gs://anonymous@BUCKET needs none";
+  if (scheme == "s3")
+    return "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY), ~/.aws/credentials, or "
+           "a role of the machine";
+  return "as this store's own programs take them";
+}
+
 void check_query(const std::string& uri, const remote_uri& parts,
                  const std::string& pointer) {
   const auto known = [&](std::string_view field) {
@@ -94,6 +104,13 @@ std::string without_secrets(const std::string& uri) {
   return uri.substr(0, begin + 3) + text;
 }
 
+std::string remote_uri::place() const {
+  constexpr std::string_view nobody = "anonymous@";
+  return scheme + "://" +
+         (authority.starts_with(nobody) ? authority.substr(nobody.size())
+                                        : authority);
+}
+
 remote_uri parse_remote_uri(const std::string& uri,
                             const std::string& pointer) {
   remote_uri out;
@@ -116,8 +133,8 @@ remote_uri parse_remote_uri(const std::string& uri,
        user.find(':') != std::string::npos))
     refuse_uri(uri,
                "holds credentials; take them out of the URI, and put them into "
-               "the environment (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY), "
-               "~/.aws/credentials, or a role of the machine",
+               "the environment (" +
+                   place_of_credentials(out.scheme) + ")",
                pointer);
   if (slash != std::string::npos &&
       text.substr(0, slash).find(':') != std::string::npos &&

@@ -11,7 +11,9 @@ struct remote_uri {
   std::string authority; // bucket, or host
   std::string key;       // decoded, without its first slash; may be a pattern
   std::string query;     // as written, without its question mark
-  std::string name() const { return scheme + "://" + authority + "/" + key; }
+  /// "s3://bucket"; who asks is no part of it.
+  std::string place() const;
+  std::string name() const { return place() + "/" + key; }
 };
 
 /// Throws ballast_error{invalid_data} for a URI without a bucket, with

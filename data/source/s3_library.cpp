@@ -6,12 +6,10 @@
 #include <arrow/config.h>
 #include <arrow/filesystem/s3fs.h>
 #include <arrow/util/config.h>
-#include <arrow/util/io_util.h>
 
 #include <algorithm>
 #include <any>
 #include <array>
-#include <cerrno>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
@@ -50,23 +48,6 @@ std::vector<std::filesystem::path> places_of_library() {
   if (!program.empty())
     out.push_back(program.parent_path() / name);
   return out;
-}
-
-/// The word after "AWS Error ", such as ACCESS_DENIED.
-std::string aws_error_of(const std::string& message) {
-  const std::string_view mark = "AWS Error ";
-  const size_t at = message.find(mark);
-  if (at == std::string::npos)
-    return {};
-  const size_t begin = at + mark.size();
-  return message.substr(begin, message.find(' ', begin) - begin);
-}
-
-bool has_any(const std::string& text,
-             std::initializer_list<std::string_view> words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
-    return text.find(word) != std::string::npos;
-  });
 }
 
 } // namespace
@@ -111,42 +92,6 @@ open_s3(const std::string& uri, std::string* path) {
   static const int at_exit = std::atexit([] { arrow::fs::EnsureFinalized(); });
   (void)at_exit;
   return out;
-}
-
-failure explain_remote(const arrow::Status& status, const std::string& name,
-                       const std::string& pointer) {
-  const std::string& message = status.message();
-  const std::string error = aws_error_of(message);
-  const std::string begin = printable(name) + ": ";
-  if (has_any(error, {"ACCESS_DENIED", "ACCESS_KEY", "SIGNATURE", "TOKEN",
-                      "CREDENTIALS", "UNRECOGNIZED_CLIENT", "EXPIRED"}) ||
-      has_any(message, {"HTTP status 403", "HTTP status 401"}))
-    return {errc::invalid_data,
-            begin + "access is denied (" + error +
-                "); check the credentials (AWS_ACCESS_KEY_ID, AWS_PROFILE, or "
-                "the role of the machine) and that they may read this bucket",
-            pointer};
-  if (has_any(error, {"NO_SUCH_BUCKET"}) || has_any(message, {"Bucket '"}))
-    return {errc::invalid_data,
-            begin + "there is no such bucket; check its name, region and "
-                    "endpoint_override",
-            pointer};
-  if (has_any(error, {"NO_SUCH_KEY", "RESOURCE_NOT_FOUND"}) ||
-      arrow::internal::ErrnoFromStatus(status) == ENOENT)
-    return {errc::invalid_data, begin + "there is no such file; check the key",
-            pointer};
-  if (has_any(message, {"HTTP status 301", "HTTP status 307"}))
-    return {errc::invalid_data,
-            begin + "the bucket lies in another region; add ?region=REGION",
-            pointer};
-  if (status.IsInvalid() || status.IsNotImplemented() || status.IsTypeError())
-    return {errc::invalid_data, begin + words_of(status), pointer};
-  return {errc::unreachable,
-          begin + "the store does not answer, also after some retries (" +
-              words_of(status) +
-              "); check the network and, if given, endpoint_override, and try "
-              "again",
-          pointer};
 }
 
 } // namespace ballast::data

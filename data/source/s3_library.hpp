@@ -22,10 +22,4 @@ open_s3(const std::string& uri, std::string* path);
 /// would crash otherwise.
 void load_s3(const std::string& pointer);
 
-/// What a user is to see of an error of a remote store: `name` as
-/// s3://bucket/key. Says whether a bucket or key is missing, access is denied,
-/// or the server does not answer, and what to check.
-failure explain_remote(const arrow::Status& status, const std::string& name,
-                       const std::string& pointer);
-
 } // namespace ballast::data

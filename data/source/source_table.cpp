@@ -127,6 +127,7 @@ source_table read_format(const source_spec& spec,
   case source_format::arrow:
   case source_format::orc:
   case source_format::sql:
+  case source_format::flight:
   case source_format::graph:
     return read_table(spec, request);
   case source_format::images:

@@ -316,6 +316,7 @@ std::unique_ptr<record_stream> open_table(const source_spec& spec,
   case source_format::orc:
     return open_orc_stream(opened());
   case source_format::sql:
+  case source_format::flight:
     return open_database(spec, request.pointer, request.stop);
   case source_format::graph:
     return open_graph(spec, request);
@@ -331,7 +332,7 @@ std::unique_ptr<record_stream> open_table(const source_spec& spec,
 std::vector<stored_file> stored_files(const source_spec& spec,
                                       const source_request& request) {
   stored_file only;
-  if (spec.format == source_format::sql)
+  if (is_sent(spec.format))
     only.name = name_of_database(spec, request.pointer);
   else if (spec.format == source_format::graph)
     only.name = spec.from;

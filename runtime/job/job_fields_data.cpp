@@ -16,6 +16,7 @@ std::vector<std::string> file_words() {
 std::vector<std::string> table_words() {
   std::vector<std::string> out = file_words();
   out.push_back(to_string(source_format::sql));
+  out.push_back(to_string(source_format::flight));
   out.push_back(to_string(source_format::graph));
   return out;
 }
@@ -29,15 +30,29 @@ void add_database(fields_t& f, const std::string& prefix,
                   const source_access& of) {
   add_field(
       f, prefix + "/uri", [of](job& j) -> field_place { return &of(j).uri; },
-      "`postgresql://user@host:5432/database`, or `sqlite:///folder/file.db`; "
-      "without a password.")
+      "`postgresql://user@host:5432/database`, `sqlite:///folder/file.db`, or "
+      "of Flight SQL `grpc://host:port` or `grpc+tls://host:port`; without a "
+      "password.")
       .must()
       .only_with("format", source_format::sql);
+  add_field(
+      f, prefix + "/uri", [of](job& j) -> field_place { return &of(j).uri; },
+      "`grpc://host:port/path` or `grpc+tls://user@host:port/path`, the path "
+      "as "
+      "the server lists it; without a password.")
+      .must()
+      .only_with("format", source_format::flight);
   add_field(
       f, prefix + "/query",
       [of](job& j) -> field_place { return &of(j).query; },
       "The rows are the answer to it. Either this or `table`.")
       .only_with("format", source_format::sql);
+  add_field(
+      f, prefix + "/query",
+      [of](job& j) -> field_place { return &of(j).query; },
+      "The command that names the rows, sent as it is. Without it the path of "
+      "`uri` names them.")
+      .only_with("format", source_format::flight);
   add_field(
       f, prefix + "/table",
       [of](job& j) -> field_place { return &of(j).table; },
@@ -46,14 +61,15 @@ void add_database(fields_t& f, const std::string& prefix,
   add_field(
       f, prefix + "/password_env",
       [of](job& j) -> field_place { return &of(j).password_env; },
-      "The variable of the environment that holds the password.")
-      .only_with("format", source_format::sql);
+      "The variable of the environment that holds the password; of a Flight "
+      "server without a user in `uri` the bearer token.")
+      .only_with("format", source_format::sql, source_format::flight);
   add_field(
       f, prefix + "/password_file",
       [of](job& j) -> field_place { return &of(j).password_file; },
       "Or the file that does.")
       .is(text_kind::path)
-      .only_with("format", source_format::sql);
+      .only_with("format", source_format::sql, source_format::flight);
   add_field(
       f, prefix + "/partition_by",
       [of](job& j) -> field_place { return &of(j).partition_by; },
@@ -64,10 +80,11 @@ void add_database(fields_t& f, const std::string& prefix,
   add_field(
       f, prefix + "/connections",
       [of](job& j) -> field_place { return &of(j).connections; },
-      "Of PostgreSQL; null: 4 where the rows can be divided, else 1. The order "
-      "of the rows does not depend on it.")
+      "Of PostgreSQL and Flight; null: 4 where the rows can be divided, else "
+      "1. "
+      "The order of the rows does not depend on it.")
       .between(1, 64)
-      .only_with("format", source_format::sql);
+      .only_with("format", source_format::sql, source_format::flight);
 }
 
 } // namespace
@@ -144,7 +161,7 @@ void add_source(fields_t& f, const std::string& prefix,
       [of](job& j) -> field_place { return &of(j).format; },
       "`idx`: images and labels as in MNIST, also gzipped; `jsonl`: an object "
       "in each line; `arrow`: Feather, or an IPC stream; `sql`: a database; "
-      "`synthetic`: "
+      "`flight`: what an Arrow Flight server lists; `synthetic`: "
       "seeded class means with noise, or with the loss `next_token` tokens of "
       "which each has a favourite successor; `graph`: what a node of "
       "`data.graph` gives, which `from` alone says, too; `images`: a folder "

@@ -16,6 +16,7 @@ std::vector<std::string> formats_of_sources() {
   for (source_format one : table_file_formats)
     out.push_back(to_string(one));
   out.push_back(to_string(source_format::sql));
+  out.push_back(to_string(source_format::flight));
   return out;
 }
 

@@ -195,9 +195,10 @@ void check_features(const source_spec& source, const std::string& prefix,
 
 void check_database(const source_spec& source, const std::string& prefix,
                     rule_book& book) {
-  if (source.format != source_format::sql)
+  if (!is_sent(source.format))
     return;
-  if (source.query.empty() == source.table.empty())
+  if (source.format == source_format::sql &&
+      source.query.empty() == source.table.empty())
     book.refuse({prefix + "/query", prefix + "/table", prefix + "/format"},
                 "expected either a query or the name of a table in " + prefix +
                     "/table");

@@ -26,11 +26,12 @@ enum class source_format : uint8_t {
   graph,
   images,
   webdataset,
+  flight,
 };
 template <>
 inline constexpr auto words_of<source_format> = std::to_array<std::string_view>(
     {"idx", "csv", "parquet", "jsonl", "arrow", "orc", "sql", "synthetic",
-     "graph", "images", "webdataset"});
+     "graph", "images", "webdataset", "flight"});
 /// Rows that are made of image files, all of one size.
 constexpr bool is_pictures(source_format what) {
   return what == source_format::images || what == source_format::webdataset;
@@ -39,12 +40,16 @@ constexpr bool is_pictures(source_format what) {
 constexpr std::array table_file_formats{
     source_format::csv, source_format::parquet, source_format::jsonl,
     source_format::arrow, source_format::orc};
+/// Rows with named columns that a database or a server sends: no files.
+constexpr bool is_sent(source_format what) {
+  return what == source_format::sql || what == source_format::flight;
+}
 /// Rows with named columns.
 constexpr bool is_table(source_format what) {
   for (source_format one : table_file_formats)
     if (one == what)
       return true;
-  return what == source_format::sql || what == source_format::graph;
+  return is_sent(what) || what == source_format::graph;
 }
 
 /// What the cells of a column are read as where a file does not say it.

@@ -21,12 +21,12 @@ struct source_spec {
   std::string label;      // tables: column; empty = none
   std::vector<std::string> features;    // tables: columns; empty = all
   std::vector<std::string> null_values; // csv: of a cell that is missing
-  std::string query;                    // sql: either this
+  std::string query;                    // sql: either this; flight: a command
   std::string table;                    // sql: or this
-  std::string password_env;             // sql; empty = none
-  std::string password_file;            // sql; empty = none
+  std::string password_env;             // sql, flight; empty = none
+  std::string password_file;            // sql, flight; empty = none
   std::string partition_by;             // sql; empty = none
-  std::optional<uint64_t> connections;  // sql; null = as many as help
+  std::optional<uint64_t> connections;  // sql, flight; null = as many as help
   std::vector<uint32_t> size; // pictures: height and width, or both in one
   std::string from;           // graph: a name of data.sources or data.graph
   std::string where;          // tables: a condition; empty = every row

@@ -22,6 +22,16 @@ std::vector<source_spec*> sources_of_standard_input(job& what) {
   return out;
 }
 
+/// What stands before an @ there is no secret: a container, nobody, a user
+/// without a password.
+static bool is_public(const std::string& scheme, const std::string& host) {
+  if (scheme == "abfs" || scheme == "abfss")
+    return true;
+  if (scheme == "gs" || scheme == "gcs")
+    return host.starts_with("anonymous@");
+  return scheme == "hdfs" && host.find(':') >= host.find('@');
+}
+
 failure check_uri(const field& of, const std::string& pointer,
                   const std::string& text) {
   size_t end = text.find("://");
@@ -31,8 +41,7 @@ failure check_uri(const field& of, const std::string& pointer,
   const std::string host =
       text.substr(end + 3, text.find('/', end + 3) - (end + 3));
   // A job is kept, shown and sent around.
-  if (host.find('@') != std::string::npos && scheme != "abfs" &&
-      scheme != "abfss")
+  if (host.find('@') != std::string::npos && !is_public(scheme, host))
     return {of.mistake,
             pointer + ": a URI of a job holds no user and no password; give "
                       "them by the environment, such as AWS_ACCESS_KEY_ID and "

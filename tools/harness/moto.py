@@ -1,7 +1,7 @@
 """A moto server: the answers of S3 without S3.
 
-`python3 tools/harness/moto.py` serves on a free port, prints the endpoint as
-127.0.0.1:PORT, and ends with its standard input, so that it cannot outlive the
+`python3 tools/harness/moto.py [ADDRESS]` serves on a free port of 127.0.0.1 or
+another address, prints the endpoint as ADDRESS:PORT, and ends with its standard input, so that it cannot outlive the
 test that holds the other end. Where moto is not installed it prints the reason
 and exits with 77. `class Moto` is the same for Python.
 
@@ -23,7 +23,7 @@ def folder():
     return pathlib.Path(os.environ.get("BALLAST_MOTO", deps / "moto"))
 
 
-def serve():
+def serve(address="127.0.0.1"):
     # A script's own folder comes first, and this file is named moto, too.
     sys.path[0] = str(folder())
     try:
@@ -38,9 +38,9 @@ def serve():
             pass
 
     server = werkzeug.serving.make_server(
-        "127.0.0.1", 0, DomainDispatcherApplication(create_backend_app),
+        address, 0, DomainDispatcherApplication(create_backend_app),
         threaded=True, request_handler=Quiet)
-    print(f"127.0.0.1:{server.server_port}", flush=True)
+    print(f"{address}:{server.server_port}", flush=True)
     import threading
     threading.Thread(target=server.serve_forever, daemon=True).start()
     sys.stdin.read()
@@ -86,4 +86,4 @@ class Moto:
 
 
 if __name__ == "__main__":
-    sys.exit(serve())
+    sys.exit(serve(*sys.argv[1:]))
