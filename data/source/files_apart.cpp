@@ -44,6 +44,7 @@ bool has_fragments(source_format format) {
     return true;
   case source_format::sql:
   case source_format::graph:
+  case source_format::list_files:
   case source_format::idx:
   case source_format::images:
   case source_format::synthetic:
