@@ -1,6 +1,7 @@
 #include "data/operators/operator_call.hpp"
 
 #include "data/base/arrow_support.hpp"
+#include "data/operators/crash_note.hpp"
 #include "data/operators/row_batches.hpp"
 #include "data/source/source_error.hpp"
 #include "runtime/base/printable.hpp"
@@ -120,13 +121,19 @@ operator_call::operator_call(const ballast_operator& what,
     : what_(what), context_(context),
       who_(printable(context.name) + " (" + printable(what.name, 64) + " of " +
            printable(std::filesystem::path(library).filename().string()) + ")"),
-      input_(std::move(input)) {
+      crashed_(context.pointer + ": " + who_), input_(std::move(input)) {
   open(options);
 }
 
 operator_call::~operator_call() {
-  if (what_.close != nullptr)
-    what_.close(stream_);
+  close();
+}
+
+void operator_call::close() const {
+  if (what_.close == nullptr)
+    return;
+  const crash_note note(crashed_.c_str());
+  what_.close(stream_);
 }
 
 void operator_call::refuse(const std::string& place, const std::string& why,
@@ -157,6 +164,7 @@ void operator_call::call(
   std::string thrown;
   int32_t failed = 0;
   try {
+    const crash_note note(crashed_.c_str());
     failed = work(&said);
   } catch (const std::exception& e) {
     thrown = e.what();
@@ -191,8 +199,7 @@ void operator_call::open(const std::string& options) {
     output_ = std::move(columns).ValueUnsafe();
     check_schema();
   } catch (...) { // it was opened, and there will be no destructor
-    if (what_.close != nullptr)
-      what_.close(stream_);
+    close();
     throw;
   }
 }

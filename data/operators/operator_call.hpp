@@ -54,6 +54,7 @@ private:
   void call(const std::function<int32_t(ballast_operator_error*)>& work,
             int64_t rows, const places& place_of) const;
   void open(const std::string& options);
+  void close() const;
   void check_schema() const;
   std::shared_ptr<arrow::RecordBatch> rows_of(ArrowArray& output) const;
   std::vector<uint32_t> origins_of(ArrowArray& from, int64_t rows_in,
@@ -62,7 +63,8 @@ private:
 
   const ballast_operator& what_;
   const operator_context context_;
-  const std::string who_; // "items (split_items of libmine.so)"
+  const std::string who_;     // "items (split_items of libmine.so)"
+  const std::string crashed_; // the same, for when it does
   const std::shared_ptr<arrow::Schema> input_;
   std::shared_ptr<arrow::Schema> output_;
   void* stream_ = nullptr;

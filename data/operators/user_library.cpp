@@ -1,6 +1,7 @@
 #include "data/operators/user_library.hpp"
 
 #include "data/model/sha256.hpp"
+#include "data/operators/crash_note.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/nearest_word.hpp"
 #include "runtime/base/printable.hpp"
@@ -96,6 +97,9 @@ std::string file_of_bytes(const std::string& bytes, const std::string& path,
 void* open_library(const std::string& bytes, const std::string& path,
                    const std::string& pointer) {
   const std::string file = file_of_bytes(bytes, path, pointer);
+  const std::string loading =
+      pointer + "/library: " + printable(path) + ", as it was loaded,";
+  const crash_note note(loading.c_str());
   // Local: what it brings along must not take the place of anything here.
   if (void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL))
     return handle;

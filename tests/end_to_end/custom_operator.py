@@ -150,6 +150,29 @@ class CustomOperator(Recovery):
                      self.folder / "never")
         self.assertFalse(list(self.folder.glob("**/*.partial")))
 
+    def test_a_crash_names_the_operator_and_ends_the_process(self):
+        source = self.folder / "split_items.cpp"
+        source.write_text(source.read_text().replace(
+            "origins.push_back(row);", "std::abort();"))
+        build(source, self.library)
+        one = self.ballast("data", "prepare", self.job(),
+                           code=-signal.SIGABRT)
+        self.assertIn("ballast: /data/graph/1: train (split_items of "
+                      "libsplit_items.so) crashed (signal 6)", one.err)
+
+    def test_plain_c_is_enough(self):
+        library = self.folder / "libones.so"
+        subprocess.run(["gcc", "-std=c99", "-pedantic", "-Wall", "-Werror",
+                        "-shared", "-fPIC", "-I", ROOT / "include",
+                        ROOT / "tests" / "end_to_end" / "ones_operator.c",
+                        "-o", library], check=True)
+        shown = self.ballast(
+            "data", "show", self.job(node={
+                "library": str(library), "function": "ones", "options": {},
+                "columns": ["basket"], "keep": False}),
+            "--node", "train", "--rows", "2", code=0)
+        self.assertTrue(shown.out.endswith('{"item":1}\n{"item":1}\n'), shown)
+
     def test_rows_that_cannot_be_are_refused(self):
         source = self.folder / "split_items.cpp"
         source.write_text(source.read_text().replace(
