@@ -5,16 +5,21 @@
 #include "data/operators/counted_stream.hpp"
 #include "data/operators/distinct_stream.hpp"
 #include "data/operators/filter_stream.hpp"
+#include "data/operators/flat_stream.hpp"
 #include "data/operators/join_stream.hpp"
+#include "data/operators/map_stream.hpp"
 #include "data/operators/shuffle_stream.hpp"
 #include "data/operators/sort_stream.hpp"
 #include "data/operators/split_stream.hpp"
+#include "data/operators/timed_stream.hpp"
 #include "data/operators/united_stream.hpp"
 #include "data/store/host_memory.hpp"
 #include "runtime/base/check.hpp"
+#include "runtime/base/json_text.hpp"
 #include "runtime/base/random.hpp"
 
 #include <arrow/api.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <utility>
@@ -42,6 +47,20 @@ split_terms terms_of_split(const graph::node& one) {
   out.by = *parse_word<graph::split_kind>(value_of<std::string>(one, "by"));
   out.column = value_of<std::string>(one, "column");
   out.fractions = value_of<std::vector<double>>(one, "fractions");
+  return out;
+}
+
+map_terms terms_of_map(const graph::node& one) {
+  map_terms out;
+  out.library = value_of<std::string>(one, "library");
+  out.function = value_of<std::string>(one, "function");
+  nlohmann::json options = nlohmann::json::object();
+  for (const auto& [name, text] : value_of<by_column>(one, "options"))
+    options[name] = nlohmann::json::parse(text);
+  out.options = json_text(options);
+  out.columns = value_of<texts>(one, "columns");
+  out.keep = value_of<bool>(one, "keep");
+  out.rows = value_of<uint64_t>(one, "rows");
   return out;
 }
 
@@ -248,6 +267,13 @@ stream_pointer graph_builder::of_one(const graph::node& one,
   case op::limit:
     return limit_rows(std::move(from), value_of<uint64_t>(one, "rows"),
                       value_of<uint64_t>(one, "skip"), how);
+  case op::flat_map:
+  case op::batch:
+  case op::unbatch:
+  case op::map:
+  case op::cache:
+  case op::prefetch:
+    return flat_or_timed(one, std::move(from), how);
   case op::sort:
     return sort_rows(std::move(from), keys_of(one), how);
   case op::distinct:
@@ -263,6 +289,30 @@ stream_pointer graph_builder::of_one(const graph::node& one,
     break;
   }
   BALLAST_CHECK(false, "an operator of another kind");
+}
+
+/// Those that change how many rows there are, or when.
+stream_pointer graph_builder::flat_or_timed(const graph::node& one,
+                                            stream_pointer from,
+                                            const operator_context& how) {
+  switch (one.what) {
+  case op::flat_map:
+    return flat_rows(std::move(from), value_of<texts>(one, "columns"),
+                     value_of<bool>(one, "keep_empty"), how);
+  case op::batch:
+    return batched_rows(std::move(from), value_of<uint64_t>(one, "rows"),
+                        value_of<bool>(one, "drop_rest"), how);
+  case op::unbatch:
+    return unbatched_rows(std::move(from), value_of<texts>(one, "columns"),
+                          how);
+  case op::map:
+    return map_rows(std::move(from), terms_of_map(one), how);
+  case op::prefetch:
+    return prefetched_rows(std::move(from), value_of<uint64_t>(one, "batches"),
+                           how);
+  default:
+    return cached_rows(std::move(from), how);
+  }
 }
 
 stream_pointer graph_builder::repeat(size_t index,

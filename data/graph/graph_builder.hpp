@@ -61,6 +61,9 @@ private:
   stream_pointer node(size_t index);
   stream_pointer of_one(const graph::node& one, stream_pointer from,
                         const operator_context& how);
+  static stream_pointer flat_or_timed(const graph::node& one,
+                                      stream_pointer from,
+                                      const operator_context& how);
   stream_pointer repeat(size_t index, const operator_context& how);
   stream_pointer dealt(size_t index, const operator_context& how);
   stream_pointer united(size_t index, const operator_context& how);

@@ -56,6 +56,16 @@ std::vector<std::string> graph_sources(const data_spec& data,
   return out;
 }
 
+std::vector<node_library> graph_libraries(const data_spec& data,
+                                          const std::string& output) {
+  std::vector<node_library> out;
+  for (size_t node : needed_for(data, output).nodes)
+    if (const graph::node& one = data.graph[node]; one.what == graph::op::map)
+      out.push_back({graph::value_of<std::string>(one, "library"),
+                     graph::pointer_of(node)});
+  return out;
+}
+
 nlohmann::json nodes_of(const job& what, const std::string& output) {
   const nlohmann::json all =
       to_json(what)["data"].value("graph", nlohmann::json::array());
@@ -64,6 +74,8 @@ nlohmann::json nodes_of(const job& what, const std::string& output) {
     nlohmann::json one = all[node];
     if (graph::about(what.data.graph[node].what).seeded)
       one["draws_as"] = graph::draws_as(what.data.graph, node);
+    one.erase("library"); // which is known by its content
+    one.erase("batches"); // how far a prefetch is ahead
     out.push_back(std::move(one));
   }
   return {{"nodes", std::move(out)}, {"output", output}};

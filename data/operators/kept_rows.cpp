@@ -12,6 +12,7 @@
 #include <deque>
 #include <limits>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -22,7 +23,9 @@ namespace {
 using kept_batch = std::shared_ptr<arrow::RecordBatch>;
 } // namespace
 
-/// Batches are numbered as they come; a reader is known by its number.
+/// Batches are numbered as they come; a reader is known by its number. Whoever
+/// computes rows holds the lock meanwhile, and waits at most for what lies
+/// before this node: no circle of those who wait for each other.
 class kept_rows::store {
 public:
   store(stream_pointer from, operator_context context, bool again)
@@ -35,30 +38,32 @@ public:
   }
 
   uint64_t add_reader() {
+    const std::lock_guard lock(mutex_);
     readers_[++last_reader_] = {};
     return last_reader_;
   }
   void remove_reader(uint64_t reader) {
+    const std::lock_guard lock(mutex_);
     readers_.erase(reader);
     drop();
   }
   void want(const std::vector<int>& columns) {
+    const std::lock_guard lock(mutex_);
     if (begun_) // again, of those that another wanted
       for (int column : columns)
-        BALLAST_CHECK(place_of(column) >= 0, "a column that was not kept");
+        BALLAST_CHECK(place_in_kept(column) >= 0, "a column that was not kept");
     else
       wanted_.insert(wanted_.end(), columns.begin(), columns.end());
   }
   /// Of a column in what read() returns.
   int place_of(int column) const {
-    const auto found = std::lower_bound(wanted_.begin(), wanted_.end(), column);
-    return found != wanted_.end() && *found == column
-               ? int(found - wanted_.begin())
-               : -1;
+    const std::lock_guard lock(mutex_);
+    return place_in_kept(column);
   }
 
   /// The next batch of this reader; null at the end.
   kept_batch read(uint64_t reader) {
+    const std::lock_guard lock(mutex_);
     begin();
     place& at = readers_.at(reader);
     if (at.next == count_) {
@@ -90,6 +95,13 @@ private:
     kept_batch rows;
     int64_t bytes = 0;
   };
+
+  int place_in_kept(int column) const {
+    const auto found = std::lower_bound(wanted_.begin(), wanted_.end(), column);
+    return found != wanted_.end() && *found == column
+               ? int(found - wanted_.begin())
+               : -1;
+  }
 
   void begin() {
     if (std::exchange(begun_, true))
@@ -143,6 +155,7 @@ private:
   }
 
   const operator_context context_;
+  mutable std::mutex mutex_; // guards the following
   operator_input input_;
   const bool again_;
   std::vector<int> wanted_; // columns, each once from begin() on

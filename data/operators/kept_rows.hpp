@@ -5,8 +5,9 @@
 /// In memory are those that some reader still lacks. Once they are more than
 /// the context's memory, all that come are written to a file, which each reader
 /// reads on its own. Columns that no reader wants are not computed. The readers
-/// own it together and are read by one thread, in any order. Errors: the
-/// node's, and those of spill_file.hpp.
+/// own it together and are read in any order, also by several threads: one that
+/// asks for rows which are being computed waits for them. Errors: the node's,
+/// and those of spill_file.hpp.
 #pragma once
 
 #include "data/operators/column_stream.hpp"

@@ -7,6 +7,7 @@
 namespace ballast::data {
 
 std::string row_origins::place_of(uint64_t origin) const {
+  const std::lock_guard lock(mutex_);
   const auto behind = files_.upper_bound(origin);
   if (behind == files_.begin())
     return "the source: row " + std::to_string(origin + 1);
@@ -15,6 +16,7 @@ std::string row_origins::place_of(uint64_t origin) const {
 }
 
 std::vector<source_table::file> row_origins::files() const {
+  const std::lock_guard lock(mutex_);
   std::vector<source_table::file> out;
   for (const auto& [first, name] : files_)
     out.push_back({name, first});

@@ -1,12 +1,13 @@
 /// Where a row of a graph comes from: a source, and a row of it, as one number
 /// that goes with the row through every operator; and the files by which a user
-/// finds it. One owner; one thread.
+/// finds it. Any thread: a prefetch has one of its own.
 #pragma once
 
 #include "data/source/source_table.hpp"
 
 #include <cstdint>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ class row_origins {
 public:
   /// A source's file, when its first row is read; again if it is read again.
   void opened(size_t source, const std::string& file, uint64_t first_row) {
+    const std::lock_guard lock(mutex_);
     files_[origin_of(source, first_row)] = file;
   }
   /// "people.csv: row 12", counted from 1.
@@ -31,6 +33,7 @@ public:
   std::vector<source_table::file> files() const;
 
 private:
+  mutable std::mutex mutex_;              // guards the following
   std::map<uint64_t, std::string> files_; // by the origin of the first row
 };
 

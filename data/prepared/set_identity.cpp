@@ -1,6 +1,7 @@
 #include "data/prepared/set_identity.hpp"
 
 #include "data/graph/graph_sources.hpp"
+#include "data/operators/user_library.hpp"
 #include "data/source/database_source.hpp"
 #include "data/source/file_system.hpp"
 #include "runtime/base/printable.hpp"
@@ -43,6 +44,8 @@ json files_identity(const source_spec& spec, const std::string& pointer,
            files_identity(data.sources.at(name), "/data/sources/" + name, data,
                           cache, stop))
         files.push_back(std::move(one));
+    for (const node_library& one : graph_libraries(data, spec.from))
+      files.push_back(hash_of_library(one.path, one.pointer));
   } else if (spec.format == source_format::images) {
     files.push_back(cache.hash_of(list_images(spec, pointer, stop),
                                   pointer + "/uri", stop));

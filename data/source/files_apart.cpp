@@ -45,6 +45,7 @@ bool has_fragments(source_format format) {
   case source_format::sql:
   case source_format::flight:
   case source_format::graph:
+  case source_format::list_files:
   case source_format::idx:
   case source_format::images:
   case source_format::synthetic:

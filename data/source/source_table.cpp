@@ -129,6 +129,7 @@ source_table read_format(const source_spec& spec,
   case source_format::sql:
   case source_format::flight:
   case source_format::graph:
+  case source_format::list_files:
     return read_table(spec, request);
   case source_format::images:
   case source_format::webdataset:
@@ -319,6 +320,8 @@ std::vector<std::string> files_of(const source_spec& spec,
       for (std::string& file :
            files_of(data.sources.at(name), "/data/sources/" + name, data))
         out.push_back(std::move(file));
+    for (const node_library& one : graph_libraries(data, spec.from))
+      out.push_back(one.path);
     return out;
   default: // tables, and archives of images
     break;

@@ -5,6 +5,7 @@
 #include "data/source/array_cells.hpp"
 #include "data/source/column_choice.hpp"
 #include "data/source/database_source.hpp"
+#include "data/source/file_name_stream.hpp"
 #include "data/source/file_text.hpp"
 #include "data/source/files_apart.hpp"
 #include "data/source/ipc_stream.hpp"
@@ -320,6 +321,8 @@ std::unique_ptr<record_stream> open_table(const source_spec& spec,
     return open_database(spec, request.pointer, request.stop);
   case source_format::graph:
     return open_graph(spec, request);
+  case source_format::list_files:
+    return open_file_name(file);
   case source_format::idx:
   case source_format::images:
   case source_format::webdataset:

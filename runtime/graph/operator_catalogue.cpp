@@ -59,6 +59,50 @@ void add_row_by_row(std::vector<operator_about>& all) {
                     by_column(), true}}});
 }
 
+/// Those that make none, one or several rows of a row.
+void add_flat(std::vector<operator_about>& all) {
+  all.push_back(
+      {.what = op::flat_map,
+       .doc = "A row for each item of a list; the other columns are repeated.",
+       .options = {{"columns",
+                    "The columns of lists; several must have equally many "
+                    "items in each row.",
+                    texts(), true},
+                   {"keep_empty",
+                    "Whether a row whose list is empty, or missing, becomes "
+                    "one with a missing item; else it becomes none.",
+                    false}}});
+  all.push_back(
+      {.what = op::map,
+       .doc = "What an operator of your own makes of the rows: a function in "
+              "a library (`include/ballast/operator.h`).",
+       .options = {{.name = "library",
+                    .doc = "The file of the library.",
+                    .usual = text(),
+                    .required = true,
+                    .is = option::kind::path},
+                   {.name = "function",
+                    .doc = "The name of the operator in it.",
+                    .usual = text(),
+                    .required = true},
+                   {.name = "options",
+                    .doc = "What it is told: an object of any JSON values.",
+                    .usual = by_column(),
+                    .is = option::kind::json},
+                   {"columns",
+                    "The columns that it is given, in this order; empty: all.",
+                    texts()},
+                   {.name = "rows",
+                    .doc = "How many rows it is given at once, at most.",
+                    .usual = uint64_t{4096},
+                    .low = 1,
+                    .high = 16384},
+                   {"keep",
+                    "Whether the columns that come in go on beside those that "
+                    "it makes, which take the place of ones with their name.",
+                    true}}});
+}
+
 void add_counted(std::vector<operator_about>& all) {
   all.push_back({.what = op::limit,
                  .doc = "The first rows.",
@@ -81,6 +125,43 @@ void add_counted(std::vector<operator_about>& all) {
                               .required = true,
                               .low = 1,
                               .high = 1e6}}});
+  all.push_back(
+      {.what = op::batch,
+       .doc = "Each so many rows become one, whose columns are lists. It "
+              "counts as the first of them where a row is traced.",
+       .options = {{.name = "rows",
+                    .doc = "How many.",
+                    .usual = uint64_t{0},
+                    .required = true,
+                    .low = 1,
+                    .high = 65536},
+                   {"drop_rest",
+                    "Whether the last ones are left out where they are fewer.",
+                    false}}});
+  all.push_back(
+      {.what = op::unbatch,
+       .doc = "The opposite of `batch`: a row for each item of all "
+              "columns of lists.",
+       .options = {{"columns", "Only of these; empty: of all that hold lists.",
+                    texts()}}});
+}
+
+/// Those that change when rows are computed, and not what they are.
+void add_timed(std::vector<operator_about>& all) {
+  all.push_back({.what = op::cache,
+                 .doc = "The same rows. Where several nodes read them they are "
+                        "computed once and kept, in memory up to 256 MiB, then "
+                        "on disk, also behind a source and a few operators, "
+                        "which would be read again."});
+  all.push_back({.what = op::prefetch,
+                 .doc = "The same rows, computed ahead by a thread of their "
+                        "own.",
+                 .options = {{.name = "batches",
+                              .doc = "How many batches, of some thousand rows "
+                                     "or 64 MiB at most, it is ahead.",
+                              .usual = uint64_t{4},
+                              .low = 1,
+                              .high = 64}}});
 }
 
 /// Those that read several.
@@ -181,9 +262,11 @@ const std::vector<operator_about>& operator_catalogue() {
   static const std::vector<operator_about> all = [] {
     std::vector<operator_about> out;
     add_row_by_row(out);
+    add_flat(out);
     add_counted(out);
     add_united(out);
     add_ordered(out);
+    add_timed(out);
     return out;
   }();
   return all;

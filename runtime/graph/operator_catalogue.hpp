@@ -25,8 +25,12 @@ enum class op : uint8_t {
   rename,
   cast,
   derive,
+  flat_map,
+  map,
   limit,
   repeat,
+  batch,
+  unbatch,
   concat,
   zip,
   mix,
@@ -35,6 +39,8 @@ enum class op : uint8_t {
   distinct,
   shuffle,
   split,
+  cache,
+  prefetch,
 };
 
 enum class join_kind : uint8_t { inner, left, right, full, semi, anti };
@@ -66,6 +72,13 @@ struct option {
   bool low_excluded = false;
   /// Of a text, or of the texts of a map; empty: any.
   std::vector<std::string> words = {};
+  /// What the values of a map are, or the text itself.
+  enum class kind : uint8_t {
+    plain,
+    path, // relative: to the folder of the job file
+    json, // of a map: any JSON, kept as its text
+  };
+  kind is = kind::plain;
 };
 
 /// How rows go through an operator.
@@ -98,8 +111,10 @@ namespace ballast {
 
 template <>
 inline constexpr auto words_of<graph::op> = std::to_array<std::string_view>(
-    {"filter", "select", "drop", "rename", "cast", "derive", "limit", "repeat",
-     "concat", "zip", "mix", "join", "sort", "distinct", "shuffle", "split"});
+    {"filter",   "select", "drop",  "rename",  "cast",  "derive",
+     "flat_map", "map",    "limit", "repeat",  "batch", "unbatch",
+     "concat",   "zip",    "mix",   "join",    "sort",  "distinct",
+     "shuffle",  "split",  "cache", "prefetch"});
 template <>
 inline constexpr auto words_of<graph::join_kind> =
     std::to_array<std::string_view>({"inner", "left", "right", "full", "semi",

@@ -33,6 +33,11 @@ field& field::one_or_more() {
   return *this;
 }
 
+field& field::any_json() {
+  json_values = true;
+  return *this;
+}
+
 field& field::one_of(std::vector<std::string> texts) {
   allowed = std::move(texts);
   return *this;

@@ -102,6 +102,8 @@ struct field {
   size_t items_max = 4096;
   /// Of a list of texts or numbers: one alone stands for a list of it.
   bool one_or_list = false;
+  /// Of an object of texts: its values may be any JSON, and are kept as text.
+  bool json_values = false;
   /// Texts that are allowed (of an enum its words; else empty: any), and texts
   /// that a later version knows; others are mistakes. `later_open`: any other
   /// text is taken for something of a later version.
@@ -128,6 +130,7 @@ struct field {
   field& below(double low, double high); // high excluded
   field& items(size_t least, size_t most);
   field& one_or_more();
+  field& any_json();
   field& one_of(std::vector<std::string> texts);
   field& later_builds(std::vector<std::string> texts);
   field& is(text_kind kind);

@@ -45,7 +45,8 @@ json field_schema(const field& of) {
     return {{"type", to_string(json_type(of))}, {"description", of.doc}};
   json out = scalar_schema(of);
   if (json_type(of) == json_kind::object) {
-    out["additionalProperties"] = {{"type", "string"}};
+    if (!of.json_values)
+      out["additionalProperties"] = {{"type", "string"}};
     if (!of.allowed.empty())
       out["additionalProperties"]["enum"] = of.allowed;
     out["minProperties"] = of.items_min;

@@ -294,6 +294,9 @@ std::vector<failure> read_list(const field& of, const std::string& pointer,
   return mistakes;
 }
 
+/// Of one value that may be any JSON.
+constexpr size_t json_bytes_max = 64 << 10;
+
 /// An object of texts.
 std::vector<failure> read_map(const field& of, const json& value,
                               std::map<std::string, std::string>& out) {
@@ -304,6 +307,15 @@ std::vector<failure> read_map(const field& of, const json& value,
   std::map<std::string, std::string> read;
   for (const auto& [key, text] : value.items()) {
     const std::string at = of.pointer + "/" + key;
+    if (of.json_values) {
+      read[key] = json_text(text);
+      if (read[key].size() > json_bytes_max)
+        mistakes.push_back({of.mistake,
+                            at + ": expected at most " +
+                                std::to_string(json_bytes_max) + " bytes",
+                            at});
+      continue;
+    }
     const bool known =
         text.is_string() &&
         (of.allowed.empty()
@@ -413,7 +425,14 @@ json load_value(const field& of, object_ref from) {
           return to_json(*place);
         else if constexpr (is_optional<stored>::value)
           return *place ? json(**place) : json(nullptr);
-        else
+        else if constexpr (is_map<stored>) {
+          if (!of.json_values)
+            return *place;
+          json out = json::object();
+          for (const auto& [key, text] : *place)
+            out[key] = json::parse(text);
+          return out;
+        } else
           return *place;
       },
       of.at(from));

@@ -21,6 +21,15 @@ std::vector<std::string> table_words() {
   return out;
 }
 
+/// All but those that only a graph reads.
+std::vector<std::string> trained_words() {
+  std::vector<std::string> out;
+  for (std::string_view one : words_of<source_format>)
+    if (one != to_string(source_format::list_files))
+      out.emplace_back(one);
+  return out;
+}
+
 std::vector<std::string> types_of_columns() {
   return {words_of<column_type>.begin(), words_of<column_type>.end()};
 }
@@ -167,6 +176,7 @@ void add_source(fields_t& f, const std::string& prefix,
       "`data.graph` gives, which `from` alone says, too; `images`: a folder "
       "with a folder of JPEG and PNG files for each class; `webdataset`: such "
       "files in tar archives, beside each its class.")
+      .one_of(trained_words())
       .must();
   add_field(
       f, prefix + "/images",

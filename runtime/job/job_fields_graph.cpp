@@ -17,6 +17,7 @@ std::vector<std::string> formats_of_sources() {
     out.push_back(to_string(one));
   out.push_back(to_string(source_format::sql));
   out.push_back(to_string(source_format::flight));
+  out.push_back(to_string(source_format::list_files));
   return out;
 }
 
@@ -28,10 +29,17 @@ void add_source(fields_t& f, const std::string& name) {
   add_field(
       f, prefix + "/format",
       [of](job& j) -> field_place { return &of(j).format; },
-      "As in `data.train`; of tables only.")
+      "As in `data.train`; of tables only. `list_files`: a row for each file, "
+      "with its name (`path`) and size (`bytes`).")
       .one_of(formats_of_sources())
       .must();
   add_table_fields(f, prefix, of);
+  add_field(
+      f, prefix + "/uri", [of](job& j) -> field_place { return &of(j).uri; },
+      "The files that are listed: a path, a glob, or a URI as of a table.")
+      .is(text_kind::uri)
+      .must()
+      .only_with("format", source_format::list_files);
 }
 
 void add_option(fields_t& f, const std::string& prefix, const node_access& of,
@@ -52,6 +60,10 @@ void add_option(fields_t& f, const std::string& prefix, const node_access& of,
     out.must();
   if (!one.words.empty())
     out.one_of(one.words);
+  if (one.is == graph::option::kind::path)
+    out.is(text_kind::path);
+  if (one.is == graph::option::kind::json)
+    out.any_json();
   out.range = {one.low, one.high, one.low_excluded, false};
   const bool counts = one.required;
   if (std::holds_alternative<std::vector<std::string>>(one.usual) ||

@@ -401,6 +401,8 @@ void resolve_paths(const std::vector<job_field>& fields,
     bool word = field.text == text_kind::path_or_word;
     if (field.text != text_kind::path && field.text != text_kind::uri && !word)
       continue;
+    if (field.pointer.starts_with("/data/graph/"))
+      continue; // its place is that of a node of its operator
     auto* place = std::get<std::string*>(field.at(in));
     bool keeps = place->empty() || place->find("://") != std::string::npos ||
                  (field.text == text_kind::uri && *place == standard_input) ||
@@ -409,6 +411,12 @@ void resolve_paths(const std::vector<job_field>& fields,
     if (!keeps)
       *place = absolute(*place, base_folder);
   }
+  for (graph::node& node : in.data.graph)
+    for (const graph::option& one : graph::about(node.what).options)
+      if (one.is == graph::option::kind::path) {
+        auto& place = std::get<std::string>(graph::option_of(node, one.name));
+        place = absolute(place, base_folder);
+      }
 }
 
 } // namespace ballast

@@ -27,11 +27,12 @@ enum class source_format : uint8_t {
   images,
   webdataset,
   flight,
+  list_files,
 };
 template <>
 inline constexpr auto words_of<source_format> = std::to_array<std::string_view>(
     {"idx", "csv", "parquet", "jsonl", "arrow", "orc", "sql", "synthetic",
-     "graph", "images", "webdataset", "flight"});
+     "graph", "images", "webdataset", "flight", "list_files"});
 /// Rows that are made of image files, all of one size.
 constexpr bool is_pictures(source_format what) {
   return what == source_format::images || what == source_format::webdataset;
@@ -49,7 +50,8 @@ constexpr bool is_table(source_format what) {
   for (source_format one : table_file_formats)
     if (one == what)
       return true;
-  return is_sent(what) || what == source_format::graph;
+  return is_sent(what) || what == source_format::graph ||
+         what == source_format::list_files;
 }
 
 /// What the cells of a column are read as where a file does not say it.

@@ -18,6 +18,9 @@ import sys
 # A folder may include itself and those before it.
 FOLDERS = ["runtime", "store", "data", "collectives", "gpu", "monitor", "actors",
            "cli"]
+# What users compile against; one folder speaks with what they compile.
+PUBLIC = "include"
+PUBLIC_SPEAKER = "data"
 # Tests that play a folder with the parts of one above it: the conformance of
 # collectives holds for NCCL, too.
 TESTS_MAY = {"collectives": {"gpu"}}
@@ -45,6 +48,8 @@ THIN_MAY = ["runtime", "cli"]
 # The first pattern that matches counts.
 THIRD_PARTY = [
     (r"nlohmann/", [""]),
+    (r"ballast/", ["include/", "examples/", "tests/"]),
+    (r"stdint\.h", ["include/"]), # plain C
     (r"caf/", ["actors/", "cli/node/", "cli/commands/", "tests/actors/"]),
     (r"(torch|ATen|c10|caffe2)/",
      ["gpu/torch/", "gpu/torch_cuda/", "tests/gpu/torch/", "bench/"]),
@@ -202,6 +207,8 @@ def check_own_include(name, target, root):
         return
     if to == "tests":
         yield "nothing but a test may include tests/"
+    elif top == PUBLIC_SPEAKER and to == PUBLIC:
+        return
     elif top in FOLDERS and to not in FOLDERS:
         yield f"{top}/ may not include {to}/"
     elif top in FOLDERS and FOLDERS.index(to) > FOLDERS.index(top):

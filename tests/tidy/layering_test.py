@@ -16,7 +16,7 @@ class layering_test(unittest.TestCase):
     def offences(self, files):
         with tempfile.TemporaryDirectory() as root:
             files = {"runtime/base/ids.hpp": HEADER, "data/store/chunk.hpp": HEADER,
-                     "gpu/model.hpp": HEADER,
+                     "gpu/model.hpp": HEADER, "include/ballast/operator.h": HEADER,
                      "runtime/coordinator/actions.hpp": HEADER, "monitor/logs/log.hpp": HEADER,
                      "tests/runtime/fixture.hpp": HEADER, **files}
             for name, text in files.items():
@@ -55,6 +55,14 @@ class layering_test(unittest.TestCase):
                           "nothing but a test")
         self.assert_found("gpu/a.cpp", '#include "model.hpp"\n',
                           "write includes from the root")
+
+    def test_what_users_include_is_for_one_folder(self):
+        header = '#include "include/ballast/operator.h"\n'
+        self.assert_clean("data/a.cpp", header)
+        self.assert_clean("examples/a.cpp", "#include <ballast/operator.h>\n")
+        self.assert_found("gpu/a.cpp", header, "gpu/ may not include include/")
+        self.assert_found("data/a.cpp", "#include <ballast/operator.h>\n",
+                          "may be included in include/")
 
     def test_a_class_has_few_methods(self):
         def of(methods):

@@ -87,10 +87,11 @@ TEST(graph_job, has_no_cycle) {
 TEST(graph_job, refuses_an_operator_and_an_option_that_are_not_there) {
   EXPECT_EQ(mistakes_of(with_graph({{{"op", "filtre"}, {"as", "clean"}}})),
             "/data/graph/0/op: expected one of \"filter\", \"select\", "
-            "\"drop\", \"rename\", \"cast\", \"derive\", \"limit\", "
-            "\"repeat\", \"concat\", \"zip\", \"mix\", \"join\", \"sort\", "
-            "\"distinct\", \"shuffle\", \"split\", found \"filtre\"; did you "
-            "mean \"filter\"?\n");
+            "\"drop\", \"rename\", \"cast\", \"derive\", \"flat_map\", "
+            "\"map\", \"limit\", \"repeat\", \"batch\", \"unbatch\", "
+            "\"concat\", \"zip\", \"mix\", \"join\", \"sort\", \"distinct\", "
+            "\"shuffle\", \"split\", \"cache\", \"prefetch\", found "
+            "\"filtre\"; did you mean \"filter\"?\n");
   EXPECT_EQ(mistakes_of(with_graph({{{"op", "limit"},
                                      {"from", "people"},
                                      {"rows", 2},
@@ -154,6 +155,59 @@ TEST(graph_job, refuses_sources_that_are_no_tables_or_have_no_name) {
   document["data"]["sources"] = json::array();
   EXPECT_EQ(mistakes_of(document),
             "/data/sources: expected an object, found a list of 0\n");
+}
+
+json with_map(const json& more) {
+  json node{{"op", "map"},
+            {"from", "people"},
+            {"library", "libmine.so"},
+            {"function", "f"},
+            {"as", "clean"}};
+  node.update(more);
+  return with_graph(json::array({node}));
+}
+
+TEST(graph_job, keeps_any_options_of_an_operator_of_the_users) {
+  const json options =
+      json::parse(R"({"a": [1, 2.5, {"b": null}], "c": "text", "d": true})");
+  const job_result once = read(with_map({{"options", options}}));
+  ASSERT_TRUE(once.value);
+  const json written = to_json(*once.value);
+  EXPECT_EQ(written["data"]["graph"][0]["options"], options);
+  EXPECT_EQ(written["data"]["graph"][0]["library"], "/jobs/libmine.so");
+  const job_result again = read(written);
+  ASSERT_TRUE(again.value);
+  EXPECT_EQ(to_json(*again.value), written);
+  EXPECT_EQ(again.value->data.graph, once.value->data.graph);
+}
+
+TEST(graph_job, says_what_an_operator_of_the_users_needs) {
+  EXPECT_EQ(mistakes_of(with_map({{"options", {1, 2}}})),
+            "/data/graph/0/options: expected an object, found a list of 2\n");
+  EXPECT_EQ(mistakes_of(with_map({{"library", ""}, {"function", 3}})),
+            "/data/graph/0/library: expected a path of 1 to 4096 bytes, found "
+            "\"\"\n/data/graph/0/function: expected text, found 3\n");
+  EXPECT_EQ(
+      mistakes_of(with_map({{"options", {{"a", std::string(70000, 'a')}}}})),
+      "/data/graph/0/options/a: expected at most 65536 bytes\n");
+  EXPECT_EQ(mistakes_of(with_map({{"rows", 0}})),
+            "/data/graph/0/rows: expected an integer from 1 to 16384, found "
+            "0\n");
+}
+
+TEST(graph_job, lists_files_in_a_graph_only) {
+  json document = with_graph(
+      {{{"op", "limit"}, {"from", "people"}, {"rows", 1}, {"as", "clean"}}});
+  document["data"]["sources"]["people"] = {{"format", "list_files"},
+                                           {"uri", "photos/*.jpg"}};
+  const job_result listed = read(document);
+  ASSERT_TRUE(listed.value) << mistakes_of(document);
+  EXPECT_EQ(listed.value->data.sources.at("people").uri, "/jobs/photos/*.jpg");
+  EXPECT_EQ(to_json(*read(to_json(*listed.value)).value),
+            to_json(*listed.value));
+  document["data"]["train"] = {{"format", "list_files"}, {"uri", "*.jpg"}};
+  EXPECT_NE(mistakes_of(document).find("/data/train/format: expected one of"),
+            std::string::npos);
 }
 
 TEST(wiring, knows_what_an_output_needs) {

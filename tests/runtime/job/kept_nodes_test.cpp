@@ -63,6 +63,15 @@ TEST(kept_nodes, are_not_a_few_that_change_rows_of_a_source) {
               ElementsAre(8));
 }
 
+TEST(kept_nodes, are_those_that_say_so_behind_a_source) {
+  EXPECT_THAT(kept(R"([{"op": "filter", "from": "in", "where": "x > 1"},
+                       {"op": "cache", "as": "a"},
+                       {"op": "concat", "from": ["a", "a"], "as": "out"}])"),
+              ElementsAre(1));
+  EXPECT_THAT(kept(R"([{"op": "cache", "from": "in", "as": "out"}])"),
+              IsEmpty());
+}
+
 TEST(kept_nodes, are_those_that_one_reads_twice) {
   EXPECT_THAT(kept(R"([{"op": "distinct", "from": "in"},
                        {"op": "split", "fractions": [0.5, 0.5], "by": "time",
