@@ -161,6 +161,7 @@ operator_context graph_builder::context(const std::string& pointer,
   out.seed = mix(terms_.seed, stream);
   out.stop = terms_.stop;
   out.origins = origins_;
+  out.faults = terms_.faults;
   return out;
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ballast::data {
@@ -21,16 +22,27 @@ constexpr uint64_t origin_of(size_t source, uint64_t row) {
 
 class row_origins {
 public:
+  row_origins() = default;
+  explicit row_origins(std::vector<std::string> sources)
+      : sources_(std::move(sources)) {}
+
   /// A source's file, when its first row is read; again if it is read again.
   void opened(size_t source, const std::string& file, uint64_t first_row) {
     files_[origin_of(source, first_row)] = file;
   }
   /// "people.csv: row 12", counted from 1.
   std::string place_of(uint64_t origin) const;
+  struct found {
+    std::string source; // its name in the job
+    std::string file;
+    uint64_t row = 0; // of the file, from 1
+  };
+  found find(uint64_t origin) const;
   /// In order; `first_row` is an origin.
   std::vector<source_table::file> files() const;
 
 private:
+  std::vector<std::string> sources_; // by number
   std::map<uint64_t, std::string> files_; // by the origin of the first row
 };
 

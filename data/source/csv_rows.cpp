@@ -1,6 +1,7 @@
 #include "data/source/csv_rows.hpp"
 
 #include "data/base/arrow_support.hpp"
+#include "data/source/bad_rows.hpp"
 #include "data/source/cell_number.hpp"
 #include "data/source/csv_quick.hpp"
 #include "data/source/source_error.hpp"
@@ -31,11 +32,8 @@ std::string detail_of(std::string_view cell) {
   return "'" + printable(cell, shown_max) + "' is no number";
 }
 
-std::string not_a_number(const csv_format& how, const std::string& where,
-                         size_t column, const std::string& expected,
-                         std::string_view cell) {
-  return where + ", column '" + printable(how.columns[column].name) +
-         "': " + expected + ", found text of " +
+std::string not_a_number(const std::string& expected, std::string_view cell) {
+  return expected + ", found text of " +
          std::to_string(count_characters(cell)) + " characters";
 }
 
@@ -44,6 +42,18 @@ struct careful_cells {
   std::vector<std::vector<std::string_view>> of;
   std::vector<csv_place> places;
   std::deque<std::string> unescaped; // that cells point to
+  std::vector<bad_row>* bad = nullptr;
+
+  /// The cell of this row is not what its column is.
+  void refuse(const csv_format& how, size_t row, size_t column,
+              const std::string& why, const std::string& detail) const {
+    const std::string& name = how.columns[column].name;
+    if (bad == nullptr)
+      throw row_error(printable(how.path) + ": " +
+                          row_text(places[row].rows, places[row].lines),
+                      name, why, how.pointer, detail);
+    bad->push_back({int64_t(row), name, why, {}});
+  }
 };
 
 std::shared_ptr<arrow::Array> numbers(const csv_format& how,
@@ -62,13 +72,11 @@ std::shared_ptr<arrow::Array> numbers(const csv_format& how,
       out.UnsafeAppendNull();
       break;
     case parsed::text:
-      const csv_place& at = all.places[row];
-      throw source_error(
-          not_a_number(
-              how, printable(how.path) + ": " + row_text(at.rows, at.lines),
-              size_t(how.chosen[chosen]), "expected a number", cells[row]) +
-              decimal_comma_hint(cells[row]),
-          how.pointer, detail_of(cells[row]));
+      all.refuse(how, row, size_t(how.chosen[chosen]),
+                 not_a_number("expected a number", cells[row]) +
+                     decimal_comma_hint(cells[row]),
+                 detail_of(cells[row]));
+      out.UnsafeAppendNull();
     }
   }
   return take_arrow(out.Finish(), errc::device_failed, how.path);
@@ -81,16 +89,12 @@ std::shared_ptr<arrow::Array> typed(const csv_format& how,
   std::vector<std::string_view> cells;
   for (std::string_view cell : all.of[chosen])
     cells.push_back(how.value_of(cell));
-  size_t bad = 0;
-  if (auto out = array_of_cells(column.type, cells, bad))
-    return out;
   constexpr size_t shown_max = 40;
-  throw source_error(
-      printable(how.path) + ": " +
-          row_text(all.places[bad].rows, all.places[bad].lines) + ", column '" +
-          printable(column.name) + "': " +
-          misfit_text(column.type, cells[bad], column.name, how.pointer),
-      how.pointer, "it is '" + printable(cells[bad], shown_max) + "'");
+  return array_of_cells(column.type, cells, [&](size_t row) {
+    all.refuse(how, row, size_t(how.chosen[chosen]),
+               misfit_text(column.type, cells[row], column.name, how.pointer),
+               "it is '" + printable(cells[row], shown_max) + "'");
+  });
 }
 
 } // namespace
@@ -126,11 +130,18 @@ bool csv_cursor::next() {
   if (!records_.next(fields_))
     return false;
   ++row_;
+  fault_.clear();
   if (records_.broken())
-    refuse(here() + ": a quote is opened and never closed");
-  if (fields_.size() != how_.columns.size())
-    refuse(here() + " has " + std::to_string(fields_.size()) +
-           " columns, the header has " + std::to_string(how_.columns.size()));
+    fault_ = "a quote is opened and never closed";
+  else if (fields_.size() != how_.columns.size())
+    fault_ = "has " + std::to_string(fields_.size()) +
+             " columns, the header has " + std::to_string(how_.columns.size());
+  if (fault_.empty())
+    return true;
+  if (!how_.tolerant)
+    refuse(here() + (records_.broken() ? ": " : " ") + fault_);
+  records_.take_line();
+  fields_.assign(how_.columns.size(), {});
   return true;
 }
 
@@ -143,9 +154,9 @@ void csv_cursor::check_texts() const {
 }
 
 void csv_cursor::refuse_text(size_t column, const text_cell& first) const {
-  throw source_error(
-      not_a_number(how_, printable(first.file) + ": " + first.row, column,
-                   "expected a number as in " + (first.file == how_.path
+  throw row_error(
+      printable(first.file) + ": " + first.row, how_.columns[column].name,
+      not_a_number("expected a number as in " + (first.file == how_.path
                                                      ? row_text(row_, line())
                                                      : here()),
                    first.text) +
@@ -156,14 +167,18 @@ void csv_cursor::refuse_text(size_t column, const text_cell& first) const {
 
 // -- block by block -----------------------------------------------------------
 
-std::shared_ptr<arrow::RecordBatch> parse_carefully(const csv_format& how,
-                                                    std::string_view text,
-                                                    csv_place before) {
+std::shared_ptr<arrow::RecordBatch>
+parse_carefully(const csv_format& how, std::string_view text, csv_place before,
+                std::vector<bad_row>* bad) {
   careful_cells all;
+  all.bad = bad;
   all.of.resize(how.chosen.size());
   csv_cursor rows(how, text, before);
   while (rows.next()) {
     rows.check_texts();
+    if (!rows.fault().empty() && bad != nullptr)
+      bad->push_back({int64_t(all.places.size()), {}, rows.fault(),
+                      std::string(rows.text())});
     for (size_t i = 0; i < how.chosen.size(); ++i) {
       std::string_view cell = rows.fields()[size_t(how.chosen[i])];
       if (rows.is_copy(cell))
@@ -183,6 +198,8 @@ std::shared_ptr<arrow::RecordBatch> parse_carefully(const csv_format& how,
                          ? numbers(how, all, i)
                          : typed(how, all, i));
   }
+  if (bad != nullptr)
+    put_in_order(*bad);
   return arrow::RecordBatch::Make(arrow::schema(std::move(fields)),
                                   int64_t(all.places.size()),
                                   std::move(arrays));
@@ -196,7 +213,8 @@ csv_rows parse_block(const csv_format& how, csv_block block) {
     out.batch = std::move(*quick);
   } else {
     try {
-      out.batch = parse_carefully(how, text, {});
+      out.batch = parse_carefully(how, text, {},
+                                  how.tolerant ? &out.bad_rows : nullptr);
     } catch (const ballast_error& error) {
       if (error.what_failed().code != errc::invalid_data)
         throw;
