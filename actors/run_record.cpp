@@ -277,10 +277,10 @@ void run_record::discard() {
   // The folder was empty when this life took it.
   for (const char* name :
        {"job.json", token_name, "coordinator.json", "workers.json",
-        "manifest.json", data::quarantine_name, data::chunk_table_name, data::sample_table_name,
-        "events.jsonl", "steps.jsonl", "report.json", "ledger.sqlite",
-        "ledger.sqlite-wal", "ledger.sqlite-shm", "coordinator.lock", "logs",
-        "trace", "checkpoints", "tmp"})
+        "manifest.json", data::quarantine_name, data::chunk_table_name,
+        data::sample_table_name, "events.jsonl", "steps.jsonl", "report.json",
+        "ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm",
+        "coordinator.lock", "logs", "trace", "checkpoints", "tmp"})
     std::filesystem::remove(folder / name, ignored); // no folder with content
   if (!had_lock_)
     std::filesystem::remove(folder / "run.lock", ignored);

@@ -109,8 +109,7 @@ void run_set::keep_rejected(const set_prepared& made) {
       return notices_.warn(made.quarantine.string() +
                            ": cannot be read; the rows that were left out are "
                            "counted in manifest.json alone");
-    directory_.write_file(data::quarantine_name, lines,
-                          store::outlives::power);
+    directory_.write_file(data::quarantine_name, lines, store::outlives::power);
   }
   notices_.warn(data::rejected_note(
       *about.rejected, made.quarantine.empty() ? "" : to.string()));

@@ -35,8 +35,8 @@ struct source_arguments {
   std::vector<std::string> null_values;
   std::vector<std::string> types; // COLUMN=TYPE
   std::string where;
-  std::string on_error;     // empty: as ever
-  std::string errors_max;   // a number
+  std::string on_error;   // empty: as ever
+  std::string errors_max; // a number
 };
 
 struct data_arguments {
@@ -117,11 +117,11 @@ json job_of(const source_arguments& from, uint64_t seed, json nodes) {
         nodes.begin(),
         json({{"op", "filter"}, {"where", from.where}, {"as", "taken"}}));
   json document{{"seed", seed},
-                      {"data",
-                       {{"sources", {{"in", std::move(source)}}},
-                        {"graph", std::move(nodes)},
-                        {"train", {{"from", "in"}, {"label", "in"}}}}},
-                      {"model", {{"kind", "mlp"}}}};
+                {"data",
+                 {{"sources", {{"in", std::move(source)}}},
+                  {"graph", std::move(nodes)},
+                  {"train", {{"from", "in"}, {"label", "in"}}}}},
+                {"model", {{"kind", "mlp"}}}};
   put_policy(from, document["data"]);
   job_result read =
       parse_job(json_text(document), {}, std::filesystem::current_path());
@@ -156,8 +156,9 @@ void add_source(CLI::App* command, source_arguments& from) {
 void add_policy(CLI::App* command, source_arguments& from) {
   command->add_option("--on-error", from.on_error,
                       "fail, skip or quarantine: what becomes of a bad row");
-  command->add_option("--errors-max", from.errors_max,
-                      "The part of the rows that may be left out; default 0.01");
+  command->add_option(
+      "--errors-max", from.errors_max,
+      "The part of the rows that may be left out; default 0.01");
 }
 
 void add_job(CLI::App* command, data_arguments& a) {

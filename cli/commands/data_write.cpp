@@ -45,9 +45,8 @@ std::optional<rejected> keep_rejected(const std::optional<row_faults>& faults,
     file = beside + "." + data::quarantine_name;
     data::write_small_file(file, faults->found().lines);
   }
-  return rejected{
-      {{"rows", counts.rows}, {"of", counts.read}, {"file", file}},
-      data::rejected_note(counts, file)};
+  return rejected{{{"rows", counts.rows}, {"of", counts.read}, {"file", file}},
+                  data::rejected_note(counts, file)};
 }
 
 /// `without`: a column that is in the names of the folders; may be empty.
@@ -97,9 +96,9 @@ int partition_data(const data_order& order) {
   terms.into = request.at("into").get<uint64_t>();
   terms.column = request.at("column").get<std::string>();
   std::optional<row_faults> faults = row_faults::of(order.what.data);
-  const auto written = data::partition_node(
-      order.what, request.at("node").get<std::string>(), terms, order.stop,
-      faults ? &*faults : nullptr);
+  const auto written =
+      data::partition_node(order.what, request.at("node").get<std::string>(),
+                           terms, order.stop, faults ? &*faults : nullptr);
   return print(written, request, keep_rejected(faults, terms.folder),
                terms.column);
 }

@@ -197,9 +197,8 @@ bound_expression::failing(const arrow::RecordBatch& batch) const {
   each_failing(
       batch.num_rows(),
       [&](int64_t first, int64_t count) {
-        said =
-            compute_batch(parts_->expression, *batch.Slice(first, count))
-                .status();
+        said = compute_batch(parts_->expression, *batch.Slice(first, count))
+                   .status();
         return said.ok();
       },
       [&](int64_t row) {

@@ -125,10 +125,9 @@ std::vector<shown_node> view_of(const job& what,
 std::string first_rows(const job& what, const std::string& node, uint64_t count,
                        const store::work_watch& stop) {
   std::optional<row_faults> faults = row_faults::of(what.data);
-  graph_stream rows(what.data, node,
-                    {.seed = what.seed,
-                     .stop = stop,
-                     .faults = faults ? &*faults : nullptr});
+  graph_stream rows(
+      what.data, node,
+      {.seed = what.seed, .stop = stop, .faults = faults ? &*faults : nullptr});
   rows.choose_all();
   std::string out;
   while (count > 0) {

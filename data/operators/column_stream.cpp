@@ -53,8 +53,7 @@ protected:
           needs.push_back(input_->GetFieldIndex(name));
       }
       read = with_keys(std::move(read), needs, place);
-      makers_.push_back(
-          {one.made ? -1 : place[0], std::nullopt, one.name});
+      makers_.push_back({one.made ? -1 : place[0], std::nullopt, one.name});
       if (one.input == input_->num_fields() - 1)
         origin_place_ = place[0];
     }

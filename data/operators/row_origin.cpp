@@ -20,7 +20,8 @@ row_origins::found row_origins::find(uint64_t origin) const {
   if (source < sources_.size())
     out.source = sources_[source];
   out.row = origin % rows_of_source_max + 1;
-  if (const auto behind = files_.upper_bound(origin); behind != files_.begin()) {
+  if (const auto behind = files_.upper_bound(origin);
+      behind != files_.begin()) {
     const auto& [first, name] = *std::prev(behind);
     out.file = name;
     out.row = origin - first + 1;

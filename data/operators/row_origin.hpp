@@ -42,7 +42,7 @@ public:
   std::vector<source_table::file> files() const;
 
 private:
-  std::vector<std::string> sources_; // by number
+  std::vector<std::string> sources_;      // by number
   std::map<uint64_t, std::string> files_; // by the origin of the first row
 };
 

@@ -87,13 +87,13 @@ std::string key_of(const fragment_task& task) {
   for (const fragment_choice::left_out& one : task.choice.texts)
     texts.push_back(one.column); // the rest is for messages
   json all{{"format", format_of_fragments},
-                 {"source", std::move(spec)},
-                 {"label", int(request.label)},
-                 {"kept", std::move(kept)},
-                 {"identity", task.identity},
-                 {"columns", task.choice.columns},
-                 {"text_labels", task.choice.text_labels},
-                 {"texts", std::move(texts)}};
+           {"source", std::move(spec)},
+           {"label", int(request.label)},
+           {"kept", std::move(kept)},
+           {"identity", task.identity},
+           {"columns", task.choice.columns},
+           {"text_labels", task.choice.text_labels},
+           {"texts", std::move(texts)}};
   // Added later: files that are read as ever keep their key.
   if (const error_policy policy = task.what->data.on_error;
       policy != error_policy::fail)

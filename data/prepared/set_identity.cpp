@@ -210,9 +210,8 @@ nlohmann::json set_identity(const job& what, prepare_cache& cache,
 
 nlohmann::json rows_identity(const json& set_identity) {
   json out;
-  for (const char* field :
-       {"format", "regression", "tokens", "train", "test", "pipeline",
-        "on_error"})
+  for (const char* field : {"format", "regression", "tokens", "train", "test",
+                            "pipeline", "on_error"})
     if (set_identity.contains(field))
       out[field] = set_identity[field];
   return out;

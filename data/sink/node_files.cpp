@@ -157,8 +157,7 @@ void write_parts(const job& what, const std::vector<output_file*>& to,
                  const graph_terms& how) {
   operator_context context; // for the messages of taken()
   context.name = graph::name_of(what.data.graph, to[0]->from.index);
-  graph_stream rows(what.data, to[0]->from, how,
-                    graph_stream::parts::all);
+  graph_stream rows(what.data, to[0]->from, how, graph_stream::parts::all);
   const std::shared_ptr<arrow::Schema> schema = rows.choose_all();
   for (output_file* one : to)
     one->writer = open_writer(one->path, schema);

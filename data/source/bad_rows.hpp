@@ -24,6 +24,7 @@ selected_rows without_rows(const std::shared_ptr<arrow::RecordBatch>& batch,
 
 /// Named cells of a row as a user sees them, at most fault_values_max; not
 /// those of columns that the program added, whose names begin with "__".
-std::vector<named_value> values_of(const arrow::RecordBatch& batch, int64_t row);
+std::vector<named_value> values_of(const arrow::RecordBatch& batch,
+                                   int64_t row);
 
 } // namespace ballast::data

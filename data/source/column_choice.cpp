@@ -214,12 +214,11 @@ void table_rows::refuse_label(double number, const std::string& column,
   const bool is_class = number >= 0 && number < double(classes_max) &&
                         number == double(int32_t(number));
   throw row_error(place, column,
-                  is_class
-                      ? new_class_text(*request_.like)
-                      : "the label is no class; classes are whole numbers "
-                        "from 0 to " +
-                            std::to_string(classes_max - 1) +
-                            ", for other numbers use the loss mse",
+                  is_class ? new_class_text(*request_.like)
+                           : "the label is no class; classes are whole numbers "
+                             "from 0 to " +
+                                 std::to_string(classes_max - 1) +
+                                 ", for other numbers use the loss mse",
                   request_.pointer, "label " + text_of(number));
 }
 

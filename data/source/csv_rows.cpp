@@ -11,7 +11,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <deque>
+#include <exception>
+#include <optional>
 
 namespace ballast::data {
 
@@ -42,22 +45,30 @@ struct careful_cells {
   std::vector<std::vector<std::string_view>> of;
   std::vector<csv_place> places;
   std::deque<std::string> unescaped; // that cells point to
-  std::vector<bad_row>* bad = nullptr;
+  std::vector<bad_row> bad;          // rows, then cells by column
+  /// Of those the first in the order of rows, and what is quoted of it.
+  size_t first_bad = SIZE_MAX;
+  std::string detail;
 
   /// The cell of this row is not what its column is.
   void refuse(const csv_format& how, size_t row, size_t column,
-              const std::string& why, const std::string& detail) const {
-    const std::string& name = how.columns[column].name;
-    if (bad == nullptr)
-      throw row_error(printable(how.path) + ": " +
-                          row_text(places[row].rows, places[row].lines),
-                      name, why, how.pointer, detail);
-    bad->push_back({int64_t(row), name, why, {}});
+              const std::string& why, const std::string& quoted) {
+    if (row < first_bad) {
+      first_bad = row;
+      detail = quoted;
+    }
+    bad.push_back({int64_t(row), how.columns[column].name, why, {}});
+  }
+  [[noreturn]] void refuse_first(const csv_format& how) {
+    put_in_order(bad);
+    const csv_place& at = places[first_bad];
+    throw row_error(printable(how.path) + ": " + row_text(at.rows, at.lines),
+                    bad[0].column, bad[0].reason, how.pointer, detail);
   }
 };
 
-std::shared_ptr<arrow::Array> numbers(const csv_format& how,
-                                      const careful_cells& all, size_t chosen) {
+std::shared_ptr<arrow::Array> numbers(const csv_format& how, careful_cells& all,
+                                      size_t chosen) {
   arrow::DoubleBuilder out;
   const std::vector<std::string_view>& cells = all.of[chosen];
   check_arrow(out.Reserve(int64_t(cells.size())), errc::device_failed,
@@ -83,8 +94,8 @@ std::shared_ptr<arrow::Array> numbers(const csv_format& how,
 }
 
 /// Of any other type.
-std::shared_ptr<arrow::Array> typed(const csv_format& how,
-                                    const careful_cells& all, size_t chosen) {
+std::shared_ptr<arrow::Array> typed(const csv_format& how, careful_cells& all,
+                                    size_t chosen) {
   const csv_format::column& column = how.columns[size_t(how.chosen[chosen])];
   std::vector<std::string_view> cells;
   for (std::string_view cell : all.of[chosen])
@@ -167,28 +178,42 @@ void csv_cursor::refuse_text(size_t column, const text_cell& first) const {
 
 // -- block by block -----------------------------------------------------------
 
-std::shared_ptr<arrow::RecordBatch>
-parse_carefully(const csv_format& how, std::string_view text, csv_place before,
-                std::vector<bad_row>* bad) {
-  careful_cells all;
-  all.bad = bad;
-  all.of.resize(how.chosen.size());
-  csv_cursor rows(how, text, before);
+namespace {
+
+/// Up to the first that is no row, unless the format goes on behind it.
+void collect(csv_cursor& rows, const csv_format& how, careful_cells& out) {
   while (rows.next()) {
     rows.check_texts();
-    if (!rows.fault().empty() && bad != nullptr)
-      bad->push_back({int64_t(all.places.size()), {}, rows.fault(),
-                      std::string(rows.text())});
+    if (!rows.fault().empty())
+      out.bad.push_back({int64_t(out.places.size()),
+                         {},
+                         rows.fault(),
+                         std::string(rows.text())});
     for (size_t i = 0; i < how.chosen.size(); ++i) {
       std::string_view cell = rows.fields()[size_t(how.chosen[i])];
       if (rows.is_copy(cell))
-        cell = all.unescaped.emplace_back(cell);
-      all.of[i].push_back(cell);
+        cell = out.unescaped.emplace_back(cell);
+      out.of[i].push_back(cell);
     }
-    all.places.push_back({rows.row(), rows.line()});
+    out.places.push_back({rows.row(), rows.line()});
   }
-  if (all.places.empty())
-    return nullptr;
+}
+
+} // namespace
+
+std::shared_ptr<arrow::RecordBatch> parse_carefully(const csv_format& how,
+                                                    std::string_view text,
+                                                    csv_place before,
+                                                    std::vector<bad_row>* bad) {
+  careful_cells all;
+  all.of.resize(how.chosen.size());
+  csv_cursor rows(how, text, before);
+  std::exception_ptr ended; // by what is wrong behind all rows so far
+  try {
+    collect(rows, how, all);
+  } catch (const ballast_error&) {
+    ended = std::current_exception();
+  }
   arrow::FieldVector fields;
   arrow::ArrayVector arrays;
   for (size_t i = 0; i < how.chosen.size(); ++i) {
@@ -198,12 +223,66 @@ parse_carefully(const csv_format& how, std::string_view text, csv_place before,
                          ? numbers(how, all, i)
                          : typed(how, all, i));
   }
-  if (bad != nullptr)
-    put_in_order(*bad);
+  if (bad == nullptr && all.first_bad != SIZE_MAX)
+    all.refuse_first(how);
+  if (ended)
+    std::rethrow_exception(ended);
+  if (all.places.empty())
+    return nullptr;
+  if (bad != nullptr) {
+    put_in_order(all.bad);
+    *bad = std::move(all.bad);
+  }
   return arrow::RecordBatch::Make(arrow::schema(std::move(fields)),
                                   int64_t(all.places.size()),
                                   std::move(arrays));
 }
+
+namespace {
+
+/// Of a block with some bad rows the others are still read quickly.
+std::shared_ptr<arrow::RecordBatch>
+parse_around_bad_rows(const csv_format& how, std::string_view text,
+                      uint64_t lines, std::vector<bad_row>& bad) {
+  constexpr int bad_rows_max = 64; // then little is left to be quick with
+  arrow::RecordBatchVector parts;
+  int64_t rows = 0;
+  const auto take = [&](const std::shared_ptr<arrow::RecordBatch>& part) {
+    if (part == nullptr)
+      return;
+    parts.push_back(part);
+    rows += part->num_rows();
+  };
+  size_t at = 0;
+  for (int i = 0; at < text.size(); ++i) {
+    size_t stop = 0;
+    std::optional<std::shared_ptr<arrow::RecordBatch>> quick;
+    if (i < bad_rows_max)
+      quick = parse_quickly(how, text.substr(at), lines + 1, stop);
+    size_t end = text.size();
+    if (quick) {
+      take(*quick);
+      at += stop;
+      end = std::min(text.find('\n', at), end - 1) + 1;
+    }
+    if (at == text.size())
+      break;
+    std::vector<bad_row> found;
+    const int64_t before = rows;
+    take(parse_carefully(how, text.substr(at, end - at), {}, &found));
+    for (bad_row& one : found) {
+      one.row += before;
+      bad.push_back(std::move(one));
+    }
+    at = end;
+  }
+  if (parts.size() < 2)
+    return parts.empty() ? nullptr : parts[0];
+  return take_arrow(arrow::ConcatenateRecordBatches(parts), errc::device_failed,
+                    how.path);
+}
+
+} // namespace
 
 csv_rows parse_block(const csv_format& how, csv_block block) {
   csv_rows out;
@@ -213,8 +292,9 @@ csv_rows parse_block(const csv_format& how, csv_block block) {
     out.batch = std::move(*quick);
   } else {
     try {
-      out.batch = parse_carefully(how, text, {},
-                                  how.tolerant ? &out.bad_rows : nullptr);
+      out.batch = how.tolerant ? parse_around_bad_rows(how, text, out.lines,
+                                                       out.bad_rows)
+                               : parse_carefully(how, text, {});
     } catch (const ballast_error& error) {
       if (error.what_failed().code != errc::invalid_data)
         throw;

@@ -108,8 +108,8 @@ struct csv_rows {
   csv_block from;
   std::shared_ptr<arrow::RecordBatch> batch; // null: no row, or bad
   uint64_t rows = 0;
-  uint64_t lines = 0; // line ends
-  bool bad = false;   // parse_carefully() says what is wrong
+  uint64_t lines = 0;            // line ends
+  bool bad = false;              // parse_carefully() says what is wrong
   std::vector<bad_row> bad_rows; // or these are, in order
 };
 

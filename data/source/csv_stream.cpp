@@ -206,8 +206,8 @@ void csv_stream::find_common() {
     bytes += blocks_[i].size;
     csv_records ahead(blocks_[i].text(), format_.separator);
     for (; ahead.next(row); ++rows)
-      for (size_t column = 0;
-           row.size() == seen.size() && column < seen.size(); ++column) {
+      for (size_t column = 0; row.size() == seen.size() && column < seen.size();
+           ++column) {
         const std::string_view cell = format_.value_of(row[column]);
         const bool word = form_of(cell) == cell_form::word;
         seen[column].number += !word && !cell.empty() ? 1 : 0;

@@ -140,8 +140,8 @@ void image_rows::add(const fragment_file& from) {
     for (uint64_t row = 0; row < some.count; ++row) {
       put(some.features + row * row_bytes_);
       if (request_.faults != nullptr)
-        taken_rows_.push_back(
-            count_ + (some.taken.empty() ? at : some.taken[row]));
+        taken_rows_.push_back(count_ +
+                              (some.taken.empty() ? at : some.taken[row]));
       ++at;
     }
   });

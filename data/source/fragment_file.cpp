@@ -199,10 +199,10 @@ private:
                      {"faults", from_.faults.rows},
                      {"faults_kept", from_.faults.kept},
                      {"last_fault", from_.faults.last}};
-    return arrow::schema(std::move(fields),
-                         arrow::key_value_metadata(
-                             {about_key, faults_key},
-                             {json_text(about), from_.faults.lines}));
+    return arrow::schema(
+        std::move(fields),
+        arrow::key_value_metadata({about_key, faults_key},
+                                  {json_text(about), from_.faults.lines}));
   }
 
   std::shared_ptr<arrow::RecordBatch> batch(uint64_t first, uint64_t count) {

@@ -65,8 +65,8 @@ private:
   size_t labels_ = 0;                // that the table has, or will have
   std::vector<size_t> labels_gone_;  // of rows that are left out, in order
   std::vector<uint64_t> taken_rows_; // where rows may be left out: the others
-  std::shared_ptr<row_file> file_; // if memory does not hold them
-  std::deque<image> images_;       // that are under way
+  std::shared_ptr<row_file> file_;   // if memory does not hold them
+  std::deque<image> images_;         // that are under way
   uint64_t bytes_under_way_ = 0;
   ordered_work<std::vector<unsigned char>> work_;
 };

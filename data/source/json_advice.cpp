@@ -41,10 +41,9 @@ std::string json_advice::remedy(const arrow::Field& field,
          std::string("; correct the row") +
          (!found || found == was
               ? ""
-              : ", or " +
-                    put_columns(
-                        {{field.name(), was ? type_for(*was, *found) : *found}},
-                        pointer));
+              : ", or " + put_columns({{field.name(),
+                                        was ? type_for(*was, *found) : *found}},
+                                      pointer));
 }
 
 json_complaint json_advice::of_new_key(std::string_view line,

@@ -15,9 +15,9 @@
 namespace ballast::data {
 
 struct json_advice {
-  std::string pointer;     // the job's source
-  bool given = false;      // the columns are those of another file
-  size_t told_by = 0;      // else of so many rows
+  std::string pointer; // the job's source
+  bool given = false;  // the columns are those of another file
+  size_t told_by = 0;  // else of so many rows
   /// `words`: Arrow's; `schema`: null while it is looked for.
   json_complaint of(std::string_view line,
                     const std::shared_ptr<arrow::Schema>& schema,

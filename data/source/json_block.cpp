@@ -58,8 +58,7 @@ std::shared_ptr<arrow::Schema> common_schema(const json_block& of,
   std::vector<std::string> names;
   std::map<std::string, std::vector<kind>> found;
   for (const json_block::row& one : of.rows) {
-    const auto alone =
-        parse_json(of.of(one), nullptr, other_keys::are_columns);
+    const auto alone = parse_json(of.of(one), nullptr, other_keys::are_columns);
     if (!alone.ok())
       continue;
     for (const auto& field : (*alone)->schema()->fields()) {

@@ -35,8 +35,8 @@ public:
   jsonl_stream(stream_input input, std::shared_ptr<arrow::Schema> given,
                jsonl_terms how)
       : file_(std::move(input)), lines_(file_, json_line_max),
-        given_(given != nullptr), how_(std::move(how)),
-        advice_{file_.pointer(), given_} {
+        given_(given != nullptr),
+        how_(std::move(how)), advice_{file_.pointer(), given_} {
     for (const auto& [name, type] : how_.stated)
       stated_.insert(name);
     if (given_)
@@ -131,7 +131,8 @@ private:
     if (batch.ok())
       return *batch;
     said = batch.status();
-    const json_names floats = floats_of(*read_, stated_); // in which "NaN" may be
+    const json_names floats =
+        floats_of(*read_, stated_); // in which "NaN" may be
     if (!floats.empty())
       if (const auto again = parse_json(of.as_texts(floats).text,
                                         texts_in(*schema, floats), others());
@@ -250,9 +251,8 @@ private:
     }
     arrow::FieldVector fields;
     std::vector<std::string> names;
-    const auto found =
-        without_times(batch.ok() ? *(*batch)->schema()
-                                 : *common_schema(block_, floats));
+    const auto found = without_times(
+        batch.ok() ? *(*batch)->schema() : *common_schema(block_, floats));
     for (const auto& field : found->fields()) {
       names.push_back(field->name());
       const auto stated = how_.stated.find(field->name());
@@ -337,8 +337,8 @@ private:
       }
     if (const auto found = rounded_in(line, exact_floats_)) {
       const std::string why =
-          misfit_text({column_type::float64, true}, found->second,
-                      found->first, file_.pointer());
+          misfit_text({column_type::float64, true}, found->second, found->first,
+                      file_.pointer());
       if (!how_.tolerant)
         throw row_error(file_.name() + ": " + place_read(), found->first, why,
                         file_.pointer(),

@@ -63,8 +63,7 @@ std::string percent(double part) {
 std::optional<row_faults> row_faults::of(const data_spec& data) {
   if (data.on_error == error_policy::fail)
     return std::nullopt;
-  return row_faults(data.errors_max,
-                    data.on_error == error_policy::quarantine);
+  return row_faults(data.errors_max, data.on_error == error_policy::quarantine);
 }
 
 void row_faults::add(const row_fault& what) {

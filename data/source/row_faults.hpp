@@ -40,7 +40,7 @@ struct row_fault {
   std::string step = reading_step;
   std::string reason;
   std::vector<named_value> values; // by column
-  std::string text; // instead: of a row that has no cells
+  std::string text;                // instead: of a row that has no cells
 };
 
 /// All of them together; what a fragment has of its file.

@@ -35,8 +35,7 @@ std::vector<bad_row> stream_reader::bad_cells(const table_rows& rows) const {
       return;
     for (int64_t row = 0; row < column.length(); ++row)
       if (column.IsNull(row))
-        out.push_back(
-            {row, columns_[number].name, "the value is missing", {}});
+        out.push_back({row, columns_[number].name, "the value is missing", {}});
   };
   for (size_t i = 0; i < features_.size(); ++i)
     find_missing(features_[i], choice_.features[i]);
@@ -57,27 +56,24 @@ void stream_reader::find_bad_labels(const table_rows& rows,
     numbers = numbers_of(column);
   for (int64_t row = 0; row < column.length(); ++row)
     if (label_is_text_)
-      note_if_refused(row, out, [&] {
-        rows.check_label(text_of(*label_, row), name);
-      });
+      note_if_refused(row, out,
+                      [&] { rows.check_label(text_of(*label_, row), name); });
     else if (!column.IsNull(row))
-      note_if_refused(row, out, [&] {
-        rows.check_label(numbers[size_t(row)], name);
-      });
+      note_if_refused(row, out,
+                      [&] { rows.check_label(numbers[size_t(row)], name); });
 }
 
-std::vector<bad_row> stream_reader::bad_features(
-    const std::vector<const arrow::Array*>& features,
-    const table_rows& rows) const {
+std::vector<bad_row>
+stream_reader::bad_features(const std::vector<const arrow::Array*>& features,
+                            const table_rows& rows) const {
   std::vector<bad_row> out;
   for (size_t i = 0; i < features.size(); ++i) {
     const std::vector<double> numbers = numbers_of(*features[i]);
     const std::string& name = columns_[choice_.features[i]].name;
     for (size_t row = 0; row < numbers.size(); ++row)
       if (is_bad_number(numbers[row], request_.label == label_kind::none))
-        note_if_refused(int64_t(row), out, [&] {
-          rows.refuse_feature(numbers[row], name, {});
-        });
+        note_if_refused(int64_t(row), out,
+                        [&] { rows.refuse_feature(numbers[row], name, {}); });
   }
   put_in_order(out);
   return out;

@@ -15,9 +15,8 @@ namespace ballast::data {
 
 stream_reader::stream_reader(std::string path, record_stream& from,
                              const source_spec& spec,
-                             const source_request& request,
-                             source_table& table, const row_condition* where,
-                             uint64_t rows_before)
+                             const source_request& request, source_table& table,
+                             const row_condition* where, uint64_t rows_before)
     : path_(std::move(path)), from_(from), spec_(spec), request_(request),
       table_(table), where_(where), first_row_(rows_before),
       rows_read_(rows_before), schema_(from.schema()) {
@@ -60,8 +59,7 @@ void stream_reader::choose(const table_rows& rows) {
       !table_.columns.empty() || request_.like == nullptr
           ? table_.columns
           : request_.like->columns;
-  choice_ =
-      choose_columns(printable(path_), columns_, spec_, request_, wanted);
+  choice_ = choose_columns(printable(path_), columns_, spec_, request_, wanted);
   for (size_t i = 0; i < choice_.kept.size(); ++i)
     check_cells(choice_.kept[i], request_.kept[i].pointer);
   label_is_text_ = choice_.label && is_text_label(*choice_.label, rows);
@@ -121,8 +119,8 @@ void stream_reader::leave_out() {
 bool stream_reader::has_feature() const {
   return std::any_of(
       columns_.begin(), columns_.end(), [this](const table_column& one) {
-        return one.numeric && (request_.label == label_kind::none ||
-                               one.name != spec_.label);
+        return one.numeric &&
+               (request_.label == label_kind::none || one.name != spec_.label);
       });
 }
 
@@ -163,7 +161,8 @@ void stream_reader::check_numeric(size_t column) {
       request_.pointer);
 }
 
-void stream_reader::check_cells(size_t column, const std::string& pointer) const {
+void stream_reader::check_cells(size_t column,
+                                const std::string& pointer) const {
   if (arrow::is_nested(schema_->field(int(column))->type()->id()))
     throw ballast_error(errc::invalid_data,
                         printable(path_) + ": column '" +
@@ -251,8 +250,7 @@ void stream_reader::append(table_rows& rows) {
     for (size_t i = 0; i < features_.size(); ++i)
       features.push_back(&numbers(features_[i], choice_.features[i]));
     const auto count = size_t(selected_.batch->num_rows());
-    bad = put_rows(features, int64_t(count),
-                   request_.label == label_kind::none,
+    bad = put_rows(features, int64_t(count), request_.label == label_kind::none,
                    rows.more(count, features.size()), rows.range());
     if (!bad || request_.faults == nullptr)
       break;

@@ -54,10 +54,10 @@ std::unique_ptr<record_stream> open_table(const source_spec& spec,
   case source_format::parquet:
     return open_parquet(opened());
   case source_format::jsonl:
-    return open_jsonl_stream(
-        opened(), how.like,
-        {types_stated(spec), how.typing == cell_typing::exact,
-         request.faults != nullptr});
+    return open_jsonl_stream(opened(), how.like,
+                             {types_stated(spec),
+                              how.typing == cell_typing::exact,
+                              request.faults != nullptr});
   case source_format::arrow:
     return open_ipc_stream(opened());
   case source_format::orc:

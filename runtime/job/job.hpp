@@ -45,7 +45,7 @@ struct data_spec {
   source_spec train;
   std::optional<source_spec> test;
   error_policy on_error = error_policy::fail;
-  double errors_max = 0.01; // of the rows read; skip, quarantine
+  double errors_max = 0.01;   // of the rows read; skip, quarantine
   double test_fraction = 0.2; // without `test`; stratified; 0 = no evaluation
   std::vector<pipeline_step> pipeline;
   std::vector<augment::step> augment; // of images, when a batch is made

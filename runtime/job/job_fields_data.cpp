@@ -353,7 +353,8 @@ void add_data_fields(std::vector<job_field>& f, const job_form& form) {
       "What becomes of a row that cannot be read, or not be trained on: "
       "`fail`: the data are refused, with the first such row; `skip`: it is "
       "left out and counted; `quarantine`: it is also written to "
-      "`quarantine.jsonl` of the run, with the reason. The rows of `data.train`, "
+      "`quarantine.jsonl` of the run, with the reason. The rows of "
+      "`data.train`, "
       "`data.test` and all of `data.sources`.");
   add_field(
       f, "/data/errors_max",

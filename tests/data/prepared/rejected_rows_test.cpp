@@ -98,7 +98,8 @@ TEST(rejected_rows, are_an_error_unless_the_job_says_otherwise) {
                   folder / "cache");
     FAIL() << "nothing is wrong";
   } catch (const ballast_error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("m0.csv: row 18 (line 19), column 'a'"));
+    EXPECT_THAT(error.what(),
+                HasSubstr("m0.csv: row 18 (line 19), column 'a'"));
   }
 }
 
@@ -185,8 +186,7 @@ TEST(rejected_rows, of_a_graph_are_found_by_whichever_node_fails) {
   const nlohmann::json document{
       {"data",
        {{"sources", {{"sales", {{"format", "csv"}, {"uri", file}}}}},
-        {"graph",
-         nlohmann::json::parse(R"j([
+        {"graph", nlohmann::json::parse(R"j([
            {"op": "cast", "from": "sales", "columns": {"when": "date"},
             "as": "dated"},
            {"op": "derive", "columns": {"part": "div(1000, amount)"},
@@ -209,8 +209,9 @@ TEST(rejected_rows, of_a_graph_are_found_by_whichever_node_fails) {
   EXPECT_THAT(lines, HasSubstr("\"source\":\"sales\""));
   EXPECT_THAT(lines, HasSubstr("\"row\":58,\"line\":59,\"column\":\"amount\","
                                "\"operator\":\"read\""));
-  EXPECT_THAT(lines, HasSubstr("\"row\":201,\"column\":\"part\",\"operator\":"
-                               "\"parted\",\"reason\":\"\\\"div(1000, amount)"));
+  EXPECT_THAT(lines,
+              HasSubstr("\"row\":201,\"column\":\"part\",\"operator\":"
+                        "\"parted\",\"reason\":\"\\\"div(1000, amount)"));
   EXPECT_THAT(lines, HasSubstr("\"row\":251,\"column\":\"y\",\"operator\":\""));
 }
 

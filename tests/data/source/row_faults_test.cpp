@@ -19,10 +19,10 @@
 namespace ballast::data {
 namespace {
 
+using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using nlohmann::json;
 
 /// What is told of the rows that were left out.
 std::vector<json> told_by(const row_faults& faults) {
@@ -110,8 +110,7 @@ TEST_F(left_out_rows, are_those_with_too_few_or_too_many_fields) {
 }
 
 TEST_F(left_out_rows, are_one_for_a_quote_that_is_never_closed) {
-  const source_table table =
-      read_csv("a,b,y\n1,2,0\n1,\"2,1\n3,4,1\n5,6,0\n");
+  const source_table table = read_csv("a,b,y\n1,2,0\n1,\"2,1\n3,4,1\n5,6,0\n");
   EXPECT_THAT(table.taken_rows, ElementsAre(0, 2, 3));
   EXPECT_THAT(reasons_of(faults_),
               ElementsAre("2 -: a quote is opened and never closed"));
@@ -121,8 +120,8 @@ TEST_F(left_out_rows, are_one_for_a_quote_that_is_never_closed) {
 
 TEST_F(left_out_rows, are_not_those_behind_a_quote_that_another_one_closes) {
   features_ = {"b"};
-  const source_table table = read_csv(
-      "a,b,y\nx,2,0\nx,3,\"1\nx,4,1\n\"x\",5,0\nx,6,0\nx,7,1\n");
+  const source_table table =
+      read_csv("a,b,y\nx,2,0\nx,3,\"1\nx,4,1\n\"x\",5,0\nx,6,0\nx,7,1\n");
   EXPECT_EQ(faults_.counts().rows, 1u);
   EXPECT_THAT(table.taken_rows, ElementsAre(0, 2, 3, 4, 5));
 }
@@ -232,10 +231,10 @@ TEST_F(left_out_rows, are_those_with_a_null_in_a_parquet_file) {
     ASSERT_TRUE((i == 41 ? a.AppendNull() : a.Append(i)).ok());
     ASSERT_TRUE(y.Append(i % 2).ok());
   }
-  const auto rows = arrow::Table::Make(
-      arrow::schema({arrow::field("a", arrow::float64()),
-                     arrow::field("y", arrow::int64())}),
-      {a.Finish().ValueOrDie(), y.Finish().ValueOrDie()});
+  const auto rows =
+      arrow::Table::Make(arrow::schema({arrow::field("a", arrow::float64()),
+                                        arrow::field("y", arrow::int64())}),
+                         {a.Finish().ValueOrDie(), y.Finish().ValueOrDie()});
   const auto file =
       arrow::io::FileOutputStream::Open((folder_ / "t.parquet").string())
           .ValueOrDie();
@@ -316,13 +315,14 @@ std::string tolerant_reading(const std::string& text, size_t threads) {
   how.block_bytes = 97;
   how.threads = threads;
   how.tolerant = true;
-  csv_stream from("t.csv",
-                  [text, at = size_t{0}](char* to, size_t bytes) mutable {
-                    const size_t got = text.copy(to, bytes, at);
-                    at += got;
-                    return got;
-                  },
-                  how);
+  csv_stream from(
+      "t.csv",
+      [text, at = size_t{0}](char* to, size_t bytes) mutable {
+        const size_t got = text.copy(to, bytes, at);
+        at += got;
+        return got;
+      },
+      how);
   std::string out;
   while (const auto batch = from.next()) {
     out += batch->ToString();

@@ -1,0 +1,52 @@
+// Goal: a job says what becomes of bad rows, and how many there may be.
+#include "runtime/job/job.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+namespace ballast {
+namespace {
+
+using nlohmann::json;
+
+json job_with_policy(json data) {
+  data["train"] = {{"format", "csv"}, {"uri", "a.csv"}, {"label", "y"}};
+  return {{"data", std::move(data)}, {"model", {{"kind", "mlp"}}}};
+}
+
+std::string refusal_of_policy(json data) {
+  const job_result read =
+      parse_job(job_with_policy(std::move(data)).dump(), {}, "/");
+  return read.mistakes.empty() ? "nothing" : read.mistakes[0].message;
+}
+
+TEST(job_errors, are_refusals_unless_the_job_says_otherwise) {
+  const job_result read =
+      parse_job(job_with_policy(json::object()).dump(), {}, "/");
+  ASSERT_TRUE(read.value);
+  EXPECT_EQ(read.value->data.on_error, error_policy::fail);
+  EXPECT_FALSE(to_json(*read.value)["data"].contains("errors_max"));
+}
+
+TEST(job_errors, may_be_a_part_of_the_rows_that_are_left_out) {
+  const job_result read = parse_job(
+      job_with_policy({{"on_error", "quarantine"}, {"errors_max", 0.05}})
+          .dump(),
+      {}, "/");
+  ASSERT_TRUE(read.value);
+  EXPECT_EQ(read.value->data.on_error, error_policy::quarantine);
+  EXPECT_EQ(to_json(*read.value)["data"]["errors_max"], 0.05);
+}
+
+TEST(job_errors, have_a_limit_only_where_rows_may_be_left_out) {
+  EXPECT_THAT(refusal_of_policy({{"errors_max", 0.05}}),
+              testing::HasSubstr("/data/errors_max"));
+  EXPECT_THAT(refusal_of_policy({{"on_error", "skip"}, {"errors_max", 2}}),
+              testing::HasSubstr("/data/errors_max"));
+  EXPECT_THAT(refusal_of_policy({{"on_error", "ignore"}}),
+              testing::HasSubstr("'fail', 'skip', 'quarantine'"));
+}
+
+} // namespace
+} // namespace ballast
