@@ -111,8 +111,9 @@ void run_set::keep_rejected(const set_prepared& made) {
                            "counted in manifest.json alone");
     directory_.write_file(data::quarantine_name, lines, store::outlives::power);
   }
-  notices_.warn(data::rejected_note(
-      *about.rejected, made.quarantine.empty() ? "" : to.string()));
+  if (about.rejected->rows > 0)
+    notices_.warn(data::rejected_note(
+        *about.rejected, made.quarantine.empty() ? "" : to.string()));
 }
 
 void run_set::copy_tables(const set_prepared& made) {

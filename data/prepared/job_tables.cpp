@@ -85,8 +85,8 @@ job_tables::job_tables(const job& what,
 void job_tables::read(const job& what, const write_options& how) {
   std::optional<row_faults> faults = row_faults::of(what.data);
   read_sources(what, how, faults ? &*faults : nullptr);
-  if (!faults)
-    return;
+  if (!faults || faults->counts().read == 0)
+    return; // nothing of such sources can be left out
   rejected = faults->counts();
   quarantine = faults->found().lines;
 }

@@ -123,7 +123,9 @@ void row_faults::check(bool at_end) const {
                      std::to_string(read) + " rows read so far are wrong (" +
                      percent(double(found_.rows) / double(read)) +
                      "), at most " + percent(part_max_) + " may be") +
-          "; the last: " + found_.last + (all ? "" : "; or raise errors_max"),
+          "; the last: " + found_.last +
+          (all ? "; correct the files, or how the job reads them"
+               : "; correct them, or raise errors_max"),
       "/data/errors_max");
 }
 
@@ -133,10 +135,12 @@ ledger::rejected_rows row_faults::counts() const {
 
 std::string rejected_note(const ledger::rejected_rows& rows,
                           const std::string& where) {
+  if (rows.rows == 0)
+    return "none of the " + std::to_string(rows.read) + " rows was left out";
   std::string out = std::to_string(rows.rows) + " of " +
                     std::to_string(rows.read) +
                     " rows were left out because something is wrong with them";
-  if (rows.rows == 0 || where.empty())
+  if (where.empty())
     return out;
   out += ": " + printable(where);
   if (rows.kept < rows.rows)

@@ -4,7 +4,6 @@ many of them are an error, and who is killed and started again has the same
 rows. Method: the real program over files with rubbish in one row of 1,000.
 """
 import json
-import signal
 import unittest
 
 from harness.run_files import read_json
@@ -88,24 +87,24 @@ class OnError(BallastTest):
         self.assertEqual(self.check_run(second)[1], told)
 
     def test_without_it_the_first_bad_row_is_named(self):
-        self.refused(1, ["rows-0.csv: row 358 (line 359), column 'a'",
+        self.refused(2, ["rows-0.csv: row 358 (line 359), column 'a'",
                          "expected a number"],
                      "run", self.write("job.json", self.job("fail")),
                      "--run-dir", self.folder / "run")
 
     def test_too_many_bad_rows_are_an_error_with_the_last_of_them(self):
-        self.refused(1, ["/data/errors_max: ", "of the 2000 rows read so far "
+        self.refused(2, ["/data/errors_max: ", "of the 2000 rows read so far "
                          "are wrong (0.1 %), at most 0.05 % may be",
                          "rows-0.csv: row 1358 (line 1359)"],
                      "data", "prepare", self.write(
                          "job.json", self.job("skip", errors_max=0.0005)))
 
     def test_who_is_killed_while_preparing_has_the_same_rows_later(self):
-        self.environment["BALLAST_FAULT_POINTS"] = "cache.rename=kill"
-        one, _ = self.new_run(self.job())
-        self.assertEqual(one.wait(90), -signal.SIGKILL, one)
-        del self.environment["BALLAST_FAULT_POINTS"]
-        run = self.run_job(self.job())
+        once = self.write("once", "")
+        self.environment["BALLAST_FAULT_POINTS"] = f"cache.rename=kill!{once}"
+        one, run = self.new_run(self.job())
+        self.assertEqual(one.wait(90), 0, one)
+        self.assertIn("killed by signal 9", one.err)
         manifest, told = self.check_run(run)
         self.environment["BALLAST_CACHE"] = str(self.folder / "other")
         other, others = self.check_run(self.run_job(self.job()))

@@ -277,7 +277,8 @@ TEST_F(left_out_rows, are_refused_if_there_are_too_many) {
           HasSubstr("/data/errors_max: 6 of the 50 rows read so far are wrong "
                     "(12 %), at most 10 % may be; the last: "),
           HasSubstr("t.csv: row 50 (line 51), column 'a': expected a number, "
-                    "found text of 1 characters; or raise errors_max")));
+                    "found text of 1 characters; correct them, or raise "
+                    "errors_max")));
 }
 
 TEST_F(left_out_rows, must_not_be_all_of_them) {
