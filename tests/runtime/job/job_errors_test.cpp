@@ -41,11 +41,11 @@ TEST(job_errors, may_be_a_part_of_the_rows_that_are_left_out) {
 
 TEST(job_errors, have_a_limit_only_where_rows_may_be_left_out) {
   EXPECT_THAT(refusal_of_policy({{"errors_max", 0.05}}),
-              testing::HasSubstr("/data/errors_max"));
+              ::testing::HasSubstr("/data/errors_max"));
   EXPECT_THAT(refusal_of_policy({{"on_error", "skip"}, {"errors_max", 2}}),
-              testing::HasSubstr("/data/errors_max"));
+              ::testing::HasSubstr("/data/errors_max"));
   EXPECT_THAT(refusal_of_policy({{"on_error", "ignore"}}),
-              testing::HasSubstr("'fail', 'skip', 'quarantine'"));
+              ::testing::HasSubstr("'fail', 'skip', 'quarantine'"));
 }
 
 } // namespace
