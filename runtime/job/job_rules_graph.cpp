@@ -29,6 +29,19 @@ void check_from(const source_spec& source, const std::string& prefix,
                         field});
 }
 
+/// What is left out of one input would shift the rows behind it.
+void check_places(const data_spec& data, std::vector<failure>& mistakes) {
+  for (size_t i = 0; i < data.graph.size(); ++i)
+    if (data.graph[i].what == graph::op::zip)
+      mistakes.push_back(
+          {errc::invalid_job,
+           graph::pointer_of(i) +
+               ": \"zip\" pairs rows by their places, which shift where a row "
+               "is left out; \"join\" by a column, or let /data/on_error be "
+               "\"fail\"",
+           graph::pointer_of(i)});
+}
+
 } // namespace
 
 void check_graph(const job& in, std::vector<failure>& mistakes) {
@@ -41,6 +54,8 @@ void check_graph(const job& in, std::vector<failure>& mistakes) {
   const graph::wiring wires(names, in.data.graph);
   mistakes.insert(mistakes.end(), wires.mistakes().begin(),
                   wires.mistakes().end());
+  if (in.data.on_error != error_policy::fail)
+    check_places(in.data, mistakes);
   check_from(in.data.train, "/data/train", wires, mistakes);
   if (in.data.test)
     check_from(*in.data.test, "/data/test", wires, mistakes);

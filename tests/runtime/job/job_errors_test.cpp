@@ -48,5 +48,20 @@ TEST(job_errors, have_a_limit_only_where_rows_may_be_left_out) {
               ::testing::HasSubstr("'fail', 'skip', 'quarantine'"));
 }
 
+TEST(job_errors, shift_no_row_that_is_paired_by_its_place) {
+  const json csv{{"format", "csv"}, {"uri", "a.csv"}};
+  json document = job_with_policy(
+      {{"on_error", "skip"},
+       {"sources", {{"a", csv}, {"b", csv}}},
+       {"graph", {{{"op", "zip"}, {"from", {"a", "b"}}, {"as", "both"}}}}});
+  document["data"]["train"] = {{"from", "both"}, {"label", "y"}};
+  const job_result refused = parse_job(document.dump(), {}, "/");
+  ASSERT_EQ(refused.mistakes.size(), 1u);
+  EXPECT_THAT(refused.mistakes[0].message,
+              ::testing::HasSubstr("/data/graph/0: \"zip\" pairs rows"));
+  document["data"]["on_error"] = "fail";
+  EXPECT_TRUE(parse_job(document.dump(), {}, "/").value);
+}
+
 } // namespace
 } // namespace ballast
