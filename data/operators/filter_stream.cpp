@@ -37,7 +37,7 @@ protected:
 
   std::shared_ptr<arrow::RecordBatch> produce() override {
     while (const std::shared_ptr<arrow::RecordBatch> rows = from_->next()) {
-      const auto taken = taken_of(rows);
+      auto taken = taken_of(rows);
       if (taken->num_rows() > 0)
         return taken;
     }

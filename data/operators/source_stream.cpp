@@ -81,7 +81,7 @@ protected:
       files_->opened(index_, stored_[0].name, 0);
     while (true) {
       if (const batch_pointer rows = from_->next()) {
-        const batch_pointer good = good_rows(with_origin(rows));
+        batch_pointer good = good_rows(with_origin(rows));
         if (good->num_rows() > 0)
           return good;
         continue;

@@ -372,7 +372,7 @@ TEST_F(images, name_the_file_that_cannot_be_decoded) {
 TEST_F(images, that_cannot_be_decoded_are_left_out_where_the_job_says_so) {
   put_some();
   put("set/apple/a.jpg", "<html>404</html>");
-  put("set/cat/b0.jpg", "no image");
+  put("set/cat/a0.jpg", "no image");
   row_faults faults;
   source_request request;
   request.faults = &faults;

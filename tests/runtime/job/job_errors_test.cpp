@@ -45,7 +45,7 @@ TEST(job_errors, have_a_limit_only_where_rows_may_be_left_out) {
   EXPECT_THAT(refusal_of_policy({{"on_error", "skip"}, {"errors_max", 2}}),
               ::testing::HasSubstr("/data/errors_max"));
   EXPECT_THAT(refusal_of_policy({{"on_error", "ignore"}}),
-              ::testing::HasSubstr("'fail', 'skip', 'quarantine'"));
+              ::testing::HasSubstr(R"("fail", "skip", "quarantine")"));
 }
 
 TEST(job_errors, shift_no_row_that_is_paired_by_its_place) {
