@@ -150,7 +150,9 @@ private:
         int64_t(block_.rows.size()),
         [&](int64_t first, int64_t count) {
           part = block_.part(size_t(first), size_t(count));
-          return parsed(part, said) != nullptr;
+          constexpr int64_t few = 64; // to look for numbers in texts, too
+          return parse_json(part.text, schema, others()).ok() ||
+                 (count <= few && parsed(part, said) != nullptr);
         },
         [&](int64_t row) {
           const std::string_view line = part.line_of(part.rows[0]);
