@@ -24,6 +24,8 @@ struct set_prepared {
   set_summary set;
   std::string manifest;         // JSON
   std::filesystem::path tables; // where those are that it names
+  /// Of rows that were left out; empty: none are listed.
+  std::filesystem::path quarantine = {};
 };
 
 /// A worker that reads files of the sources if it is asked to. Without a

@@ -5,6 +5,7 @@
 #include "actors/resume_check.hpp"
 #include "data/model/checkpoint_store.hpp"
 #include "data/prepared/set_tables.hpp"
+#include "data/source/row_faults.hpp"
 #include "monitor/audit_run.hpp"
 #include "runtime/base/fault_point.hpp"
 #include "runtime/base/text_digest.hpp"
@@ -198,6 +199,7 @@ void run_record::prepared(const job& what, const set_prepared& made,
         {name_, what.seed, made.set.train_rows, to_json(what),
          digest_text(ledger::run_identity(token_, name_)), build,
          set_.begin(made)});
+  set_.keep_rejected(made);
   set_.copy_tables(made);
 }
 
@@ -275,10 +277,10 @@ void run_record::discard() {
   // The folder was empty when this life took it.
   for (const char* name :
        {"job.json", token_name, "coordinator.json", "workers.json",
-        "manifest.json", data::chunk_table_name, data::sample_table_name,
-        "events.jsonl", "steps.jsonl", "report.json", "ledger.sqlite",
-        "ledger.sqlite-wal", "ledger.sqlite-shm", "coordinator.lock", "logs",
-        "trace", "checkpoints", "tmp"})
+        "manifest.json", data::quarantine_name, data::chunk_table_name,
+        data::sample_table_name, "events.jsonl", "steps.jsonl", "report.json",
+        "ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm",
+        "coordinator.lock", "logs", "trace", "checkpoints", "tmp"})
     std::filesystem::remove(folder / name, ignored); // no folder with content
   if (!had_lock_)
     std::filesystem::remove(folder / "run.lock", ignored);

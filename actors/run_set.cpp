@@ -2,6 +2,7 @@
 
 #include "actors/local_protocol.hpp"
 #include "data/prepared/set_tables.hpp"
+#include "data/source/row_faults.hpp"
 #include "monitor/logs/log.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/text_digest.hpp"
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 namespace ballast::actors {
@@ -91,6 +93,27 @@ void run_set::check(const set_prepared& made, const std::string& digest) {
       "; it is made again from the prepared data, which are those that the "
       "run began with");
   notices_.events()->append(coordinator::events::manifest_restored{why});
+}
+
+void run_set::keep_rejected(const set_prepared& made) {
+  const auto about =
+      nlohmann::json::parse(made.manifest).get<ledger::manifest>();
+  if (!about.rejected)
+    return;
+  const std::filesystem::path to = directory_.file(data::quarantine_name);
+  std::error_code none;
+  if (!made.quarantine.empty() && !std::filesystem::exists(to, none)) {
+    std::ifstream in(made.quarantine, std::ios::binary);
+    const std::string lines(std::istreambuf_iterator<char>(in), {});
+    if (!in)
+      return notices_.warn(made.quarantine.string() +
+                           ": cannot be read; the rows that were left out are "
+                           "counted in manifest.json alone");
+    directory_.write_file(data::quarantine_name, lines, store::outlives::power);
+  }
+  if (about.rejected->rows > 0)
+    notices_.warn(data::rejected_note(
+        *about.rejected, made.quarantine.empty() ? "" : to.string()));
 }
 
 void run_set::copy_tables(const set_prepared& made) {

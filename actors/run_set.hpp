@@ -26,6 +26,8 @@ public:
   /// It goes on: throws run_dir_unusable unless the run began with a manifest
   /// of this digest. Makes a damaged one again.
   void check(const set_prepared& made, const std::string& digest);
+  /// Rows that were left out are listed in the run's folder, too, and said.
+  void keep_rejected(const set_prepared& made);
   void copy_tables(const set_prepared& made);
   /// Waits for the tables. Without them the audit says what is missing. Throws
   /// disk_full.

@@ -3,6 +3,7 @@
 #include "actors/shard_manager.hpp"
 #include "data/prepared/prepared_set.hpp"
 #include "data/prepared/set_tables.hpp"
+#include "data/source/row_faults.hpp"
 #include "data/source/source_error.hpp"
 #include "data/transfer/chunk_service.hpp"
 #include "runtime/base/json_text.hpp"
@@ -118,6 +119,8 @@ set_prepared served_set::about() const {
   out.manifest = parts_->manifest_text;
   if (has.tables)
     out.tables = parts_->set->folder();
+  if (has.rejected && has.rejected->kept > 0)
+    out.quarantine = parts_->set->folder() / data::quarantine_name;
   out.set.content_id = has.content_id;
   out.set.origin = parts_->service->address();
   out.set.cached_as = parts_->set->folder().filename();

@@ -35,6 +35,8 @@ struct source_arguments {
   std::vector<std::string> null_values;
   std::vector<std::string> types; // COLUMN=TYPE
   std::string where;
+  std::string on_error;   // empty: as ever
+  std::string errors_max; // a number
 };
 
 struct data_arguments {
@@ -78,6 +80,19 @@ std::string format_of(const source_arguments& from) {
                           "csv, parquet, jsonl, arrow or orc");
 }
 
+void put_policy(const source_arguments& from, json& data) {
+  if (!from.on_error.empty())
+    data["on_error"] = from.on_error;
+  if (from.errors_max.empty())
+    return;
+  data["errors_max"] = json::parse(from.errors_max, nullptr, false);
+  if (!data["errors_max"].is_number())
+    throw ballast_error(errc::usage,
+                        "--errors-max: expected the part of the rows that may "
+                        "be left out, such as 0.01, found " +
+                            printable(from.errors_max));
+}
+
 /// A job of this source and these nodes, read as any other, so that every
 /// mistake is named as there.
 json job_of(const source_arguments& from, uint64_t seed, json nodes) {
@@ -103,12 +118,13 @@ json job_of(const source_arguments& from, uint64_t seed, json nodes) {
     nodes.insert(
         nodes.begin(),
         json({{"op", "filter"}, {"where", from.where}, {"as", "taken"}}));
-  const json document{{"seed", seed},
-                      {"data",
-                       {{"sources", {{"in", std::move(source)}}},
-                        {"graph", std::move(nodes)},
-                        {"train", {{"from", "in"}, {"label", "in"}}}}},
-                      {"model", {{"kind", "mlp"}}}};
+  json document{{"seed", seed},
+                {"data",
+                 {{"sources", {{"in", std::move(source)}}},
+                  {"graph", std::move(nodes)},
+                  {"train", {{"from", "in"}, {"label", "in"}}}}},
+                {"model", {{"kind", "mlp"}}}};
+  put_policy(from, document["data"]);
   job_result read =
       parse_job(json_text(document), {}, std::filesystem::current_path());
   if (!read.value)
@@ -137,6 +153,15 @@ void add_source(CLI::App* command, source_arguments& from) {
       ->expected(1)
       ->take_all();
   command->add_option("--where", from.where, "Only rows of which this is true");
+}
+
+/// Of commands that write the rows.
+void add_policy(CLI::App* command, source_arguments& from) {
+  command->add_option("--on-error", from.on_error,
+                      "fail, skip or quarantine: what becomes of a bad row");
+  command->add_option(
+      "--errors-max", from.errors_max,
+      "The part of the rows that may be left out; default 0.01");
 }
 
 void add_job(CLI::App* command, data_arguments& a) {
@@ -263,6 +288,7 @@ void add_source_commands(CLI::App* data,
   CLI::App* split = data->add_subcommand(
       "split", "Deal the rows of a source into files, each row into one");
   add_source(split, a->from);
+  add_policy(split, a->from);
   split
       ->add_option("parts", a->parts,
                    "FILE=FRACTION, such as train.parquet=0.8 test.parquet=0.2")
@@ -276,6 +302,7 @@ void add_source_commands(CLI::App* data,
   CLI::App* partition = data->add_subcommand(
       "partition", "Write a source as several files in a folder");
   add_source(partition, a->from);
+  add_policy(partition, a->from);
   partition->add_option("folder", a->to, "A new folder")->required();
   partition->add_option("--into", a->into, "So many files, rows in turn")
       ->check(CLI::Range(1, 4096));

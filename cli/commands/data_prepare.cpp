@@ -2,6 +2,7 @@
 #include "cli/commands/data.hpp"
 
 #include "data/prepared/prepared_set.hpp"
+#include "data/source/row_faults.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
 
@@ -26,15 +27,22 @@ int prepare_data(const data_order& order) {
   for (const auto* part : {&about.train, &about.test})
     for (const ledger::chunk_info& one : *part)
       bytes += one.bytes;
+  const std::string listed =
+      about.rejected && about.rejected->kept > 0
+          ? (set->folder() / data::quarantine_name).string()
+          : "";
   if (order.request.value("json", false)) {
-    std::cout << json_lines_text(nlohmann::json{
-                     {"folder", set->folder().string()},
-                     {"train_rows", about.train_rows},
-                     {"test_rows", about.test_rows},
-                     {"chunks", about.train.size() + about.test.size()},
-                     {"bytes", bytes},
-                     {"seconds", took.count()}})
-              << "\n";
+    nlohmann::json out{{"folder", set->folder().string()},
+                       {"train_rows", about.train_rows},
+                       {"test_rows", about.test_rows},
+                       {"chunks", about.train.size() + about.test.size()},
+                       {"bytes", bytes},
+                       {"seconds", took.count()}};
+    if (about.rejected)
+      out["left_out"] = {{"rows", about.rejected->rows},
+                         {"of", about.rejected->read},
+                         {"file", listed}};
+    std::cout << json_lines_text(out) << "\n";
     return 0;
   }
   std::printf("%s: %llu rows to train on, %llu to test, %zu chunks, %.1f MB, "
@@ -44,6 +52,8 @@ int prepare_data(const data_order& order) {
               static_cast<unsigned long long>(about.test_rows),
               about.train.size() + about.test.size(), double(bytes) / 1e6,
               took.count());
+  if (about.rejected)
+    std::printf("%s\n", data::rejected_note(*about.rejected, listed).c_str());
   return 0;
 }
 

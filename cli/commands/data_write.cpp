@@ -1,12 +1,15 @@
 /// `ballast data split|write|partition`: the rows of a job's nodes as files.
 #include "cli/commands/data.hpp"
 
+#include "data/prepared/prepare_cache.hpp"
 #include "data/sink/node_files.hpp"
+#include "data/source/row_faults.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
 
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +17,7 @@ namespace ballast::cli {
 
 namespace {
 
+using data::row_faults;
 using nlohmann::json;
 
 /// For a user of the files, whom an empty one would surprise.
@@ -25,8 +29,29 @@ void warn_of_empty(const std::vector<data::written_file>& files) {
                    "time, or of one group), for its share\n";
 }
 
+/// Beside the rows that were written to `beside`, those that were left out.
+/// Returns what is said of it, for a program and for a reader.
+struct rejected {
+  json counts;
+  std::string note;
+};
+std::optional<rejected> keep_rejected(const std::optional<row_faults>& faults,
+                                      const std::string& beside) {
+  if (!faults)
+    return std::nullopt;
+  const ledger::rejected_rows counts = faults->counts();
+  std::string file;
+  if (counts.kept > 0) {
+    file = beside + "." + data::quarantine_name;
+    data::write_small_file(file, faults->found().lines);
+  }
+  return rejected{{{"rows", counts.rows}, {"of", counts.read}, {"file", file}},
+                  data::rejected_note(counts, file)};
+}
+
 /// `without`: a column that is in the names of the folders; may be empty.
 int print(const std::vector<data::written_file>& files, const json& request,
+          const std::optional<rejected>& left_out,
           const std::string& without = {}) {
   if (request.value("json", false)) {
     json all = json::array();
@@ -35,6 +60,8 @@ int print(const std::vector<data::written_file>& files, const json& request,
     json out{{"files", std::move(all)}};
     if (!without.empty())
       out["column_in_names"] = without;
+    if (left_out)
+      out["left_out"] = left_out->counts;
     std::cout << json_lines_text(out) << "\n";
     return 0;
   }
@@ -43,6 +70,8 @@ int print(const std::vector<data::written_file>& files, const json& request,
   if (!without.empty())
     std::cout << "column '" << printable(without)
               << "' is in the names of the folders, not in the files\n";
+  if (left_out)
+    std::cout << left_out->note << "\n";
   return 0;
 }
 
@@ -50,11 +79,13 @@ int print(const std::vector<data::written_file>& files, const json& request,
 
 int write_data(const data_order& order) {
   const json& request = order.request;
+  const auto files = request.at("files").get<std::vector<std::string>>();
+  std::optional<row_faults> faults = row_faults::of(order.what.data);
   const auto written = data::write_nodes(
-      order.what, request.at("nodes").get<std::vector<std::string>>(),
-      request.at("files").get<std::vector<std::string>>(), order.stop);
+      order.what, request.at("nodes").get<std::vector<std::string>>(), files,
+      order.stop, faults ? &*faults : nullptr);
   warn_of_empty(written);
-  return print(written, request);
+  return print(written, request, keep_rejected(faults, files.at(0)));
 }
 
 int partition_data(const data_order& order) {
@@ -64,10 +95,12 @@ int partition_data(const data_order& order) {
   terms.format = request.at("format").get<std::string>();
   terms.into = request.at("into").get<uint64_t>();
   terms.column = request.at("column").get<std::string>();
-  return print(data::partition_node(order.what,
-                                    request.at("node").get<std::string>(),
-                                    terms, order.stop),
-               request, terms.column);
+  std::optional<row_faults> faults = row_faults::of(order.what.data);
+  const auto written =
+      data::partition_node(order.what, request.at("node").get<std::string>(),
+                           terms, order.stop, faults ? &*faults : nullptr);
+  return print(written, request, keep_rejected(faults, terms.folder),
+               terms.column);
 }
 
 } // namespace ballast::cli

@@ -1,6 +1,7 @@
 #include "data/expression/expression.hpp"
 
 #include "data/base/arrow_support.hpp"
+#include "data/base/failing_parts.hpp"
 #include "data/expression/binding.hpp"
 #include "data/expression/parser.hpp"
 #include "data/source/source_error.hpp"
@@ -186,6 +187,24 @@ void bound_expression::refuse_row(const arrow::RecordBatch& batch,
   throw source_error((place ? place(from) : "row " + std::to_string(from + 1)) +
                          ": " + shown + " has no value: " + reason_of(status),
                      parts_->pointer, printable(status.message(), 200));
+}
+
+std::vector<failing_row>
+bound_expression::failing(const arrow::RecordBatch& batch) const {
+  const std::string shown = "\"" + printable(parts_->text, 60) + "\"";
+  std::vector<failing_row> out;
+  arrow::Status said;
+  each_failing(
+      batch.num_rows(),
+      [&](int64_t first, int64_t count) {
+        said = compute_batch(parts_->expression, *batch.Slice(first, count))
+                   .status();
+        return said.ok();
+      },
+      [&](int64_t row) {
+        out.push_back({row, shown + " has no value: " + reason_of(said)});
+      });
+  return out;
 }
 
 selected_rows

@@ -50,6 +50,12 @@ struct selected_rows {
   std::vector<int64_t> rows;
 };
 
+/// A row of a batch that has no result, and why.
+struct failing_row {
+  int64_t row = 0;
+  std::string reason;
+};
+
 class bound_expression {
 public:
   /// How a user finds row `row` of a batch: "people.csv: row 12 (line 14)".
@@ -61,6 +67,8 @@ public:
   /// result, by `place` if there is one.
   std::shared_ptr<arrow::Array> evaluate(const arrow::RecordBatch& batch,
                                          const place_of_row& place = {}) const;
+  /// All rows without a result, in order; none where evaluate() throws nothing.
+  std::vector<failing_row> failing(const arrow::RecordBatch& batch) const;
   /// The rows for which a condition is true; null counts as false.
   selected_rows select(const std::shared_ptr<arrow::RecordBatch>& batch,
                        const place_of_row& place = {}) const;

@@ -188,6 +188,7 @@ operator_context graph_builder::context(const std::string& pointer,
   out.seed = mix(terms_.seed, stream);
   out.stop = terms_.stop;
   out.origins = origins_;
+  out.faults = terms_.faults;
   return out;
 }
 
@@ -308,6 +309,9 @@ stream_pointer graph_builder::flat_or_timed(const graph::node& one,
   case op::map:
     return map_rows(std::move(from), terms_of_map(one), how);
   case op::prefetch:
+    // Bad rows are found in the order of the rows.
+    if (how.faults != nullptr)
+      return from;
     return prefetched_rows(std::move(from), value_of<uint64_t>(one, "batches"),
                            how);
   default:

@@ -27,6 +27,8 @@ struct graph_terms {
   /// For rows that do not fit; empty: a folder of its own for temporary files.
   std::filesystem::path spill = {};
   store::work_watch stop = {};
+  /// Of rows that are left out; null: the first mistake is an error.
+  row_faults* faults = nullptr;
 };
 
 class graph_builder {

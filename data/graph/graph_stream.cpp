@@ -1,10 +1,12 @@
 #include "data/graph/graph_stream.hpp"
 
 #include "data/graph/graph_sources.hpp"
+#include "data/source/row_faults.hpp"
 
 #include <arrow/api.h>
 
 #include <numeric>
+#include <optional>
 #include <utility>
 
 namespace ballast::data {
@@ -15,7 +17,8 @@ graph_stream::graph_stream(const data_spec& data, const std::string& output,
 
 graph_stream::graph_stream(const data_spec& data, const graph::output& output,
                            graph_terms terms, parts which)
-    : origins_(std::make_shared<row_origins>()), which_(which) {
+    : origins_(std::make_shared<row_origins>(names_of_sources(data))),
+      which_(which) {
   if (terms.spill.empty()) {
     own_folder_ = rows_folder::make();
     terms.spill = own_folder_.path();
@@ -35,18 +38,28 @@ std::shared_ptr<arrow::Schema> graph_stream::choose_all() {
   return arrow::schema(std::move(fields));
 }
 
+namespace {
+
+/// Of no row; but text tells other types where a row may be wrong.
 std::vector<std::shared_ptr<arrow::Schema>>
-schemas_of_nodes(const data_spec& data, const store::work_watch& stop) {
+schemas_of(const data_spec& data, const store::work_watch& stop, bool here) {
+  std::optional<row_faults> faults = row_faults::of(data);
   graph_terms terms;
   terms.stop = stop;
-  return graph_builder::schemas(data, terms);
+  terms.faults = faults ? &*faults : nullptr;
+  return graph_builder::schemas(data, terms, here);
+}
+
+} // namespace
+
+std::vector<std::shared_ptr<arrow::Schema>>
+schemas_of_nodes(const data_spec& data, const store::work_watch& stop) {
+  return schemas_of(data, stop, false);
 }
 
 void schemas_of_nodes_here(const data_spec& data,
                            const store::work_watch& stop) {
-  graph_terms terms;
-  terms.stop = stop;
-  graph_builder::schemas(data, terms, /*here=*/true);
+  schemas_of(data, stop, true);
 }
 
 } // namespace ballast::data

@@ -44,6 +44,7 @@ public:
   std::string place_of(int64_t row) const override {
     return from_->place_of(row);
   }
+  const row_origins& origins() const { return *origins_; }
   /// Those whose rows were read so far, each with the origin of its first.
   std::vector<source_table::file> files() const { return origins_->files(); }
 

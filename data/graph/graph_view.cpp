@@ -3,6 +3,7 @@
 #include "data/graph/graph_sources.hpp"
 #include "data/graph/graph_stream.hpp"
 #include "data/sink/json_rows.hpp"
+#include "data/source/row_faults.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
 
@@ -10,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <optional>
 
 namespace ballast::data {
 
@@ -27,7 +29,8 @@ std::string place_of(const source_spec& source) {
 class viewer {
 public:
   viewer(const job& what, const store::work_watch& stop)
-      : what_(what), stop_(stop), sources_(names_of_sources(what.data)),
+      : what_(what), stop_(stop), faults_(row_faults::of(what.data)),
+        sources_(names_of_sources(what.data)),
         wires_(sources_, what.data.graph) {
     graph::wiring::needed used;
     for (const source_spec* one :
@@ -74,7 +77,9 @@ private:
     out.detail = place_of(source);
     out.used = used;
     graph_stream rows(what_.data, graph::output{true, index, 0},
-                      {.seed = what_.seed, .stop = stop_});
+                      {.seed = what_.seed,
+                       .stop = stop_,
+                       .faults = faults_ ? &*faults_ : nullptr});
     out.columns = columns_of(*rows.schema());
   }
 
@@ -104,6 +109,7 @@ private:
 
   const job& what_;
   const store::work_watch stop_;
+  std::optional<row_faults> faults_;
   const names sources_;
   const graph::wiring wires_;
   std::vector<shown_node> all_;
@@ -118,7 +124,10 @@ std::vector<shown_node> view_of(const job& what,
 
 std::string first_rows(const job& what, const std::string& node, uint64_t count,
                        const store::work_watch& stop) {
-  graph_stream rows(what.data, node, {.seed = what.seed, .stop = stop});
+  std::optional<row_faults> faults = row_faults::of(what.data);
+  graph_stream rows(
+      what.data, node,
+      {.seed = what.seed, .stop = stop, .faults = faults ? &*faults : nullptr});
   rows.choose_all();
   std::string out;
   while (count > 0) {

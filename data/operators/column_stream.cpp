@@ -1,5 +1,6 @@
 #include "data/operators/column_stream.hpp"
 
+#include "data/operators/origin_faults.hpp"
 #include "data/source/source_error.hpp"
 #include "runtime/base/printable.hpp"
 
@@ -52,7 +53,9 @@ protected:
           needs.push_back(input_->GetFieldIndex(name));
       }
       read = with_keys(std::move(read), needs, place);
-      makers_.push_back({one.made ? -1 : place[0], std::nullopt});
+      makers_.push_back({one.made ? -1 : place[0], std::nullopt, one.name});
+      if (one.input == input_->num_fields() - 1)
+        origin_place_ = place[0];
     }
     arrow::FieldVector fields;
     for (int column : read)
@@ -65,33 +68,57 @@ protected:
   }
 
   std::shared_ptr<arrow::RecordBatch> produce() override {
-    const std::shared_ptr<arrow::RecordBatch> rows = from_->next();
-    if (rows == nullptr)
-      return nullptr;
-    arrow::FieldVector fields;
-    arrow::ArrayVector out;
-    for (const maker& one : makers_) {
-      out.push_back(one.made ? one.made->evaluate(*rows,
-                                                  [this](int64_t row) {
-                                                    return from_->place_of(row);
-                                                  })
-                             : rows->column(one.input));
-      fields.push_back(arrow::field("", out.back()->type()));
+    while (std::shared_ptr<arrow::RecordBatch> rows = from_->next()) {
+      try {
+        return made_of(*rows);
+      } catch (const source_error&) {
+        if (context().faults == nullptr)
+          throw;
+      }
+      rows = rows_with_results(std::move(rows), origin_place_, all_made(),
+                               context());
+      if (rows->num_rows() > 0)
+        return made_of(*rows);
     }
-    return arrow::RecordBatch::Make(arrow::schema(std::move(fields)),
-                                    rows->num_rows(), std::move(out));
+    return nullptr;
   }
 
 private:
   struct maker {
     int input = -1; // of what is read
     std::optional<bound_expression> made;
+    std::string name = {};
   };
+
+  std::shared_ptr<arrow::RecordBatch>
+  made_of(const arrow::RecordBatch& rows) const {
+    arrow::FieldVector fields;
+    arrow::ArrayVector out;
+    for (const maker& one : makers_) {
+      out.push_back(one.made ? one.made->evaluate(rows,
+                                                  [this](int64_t row) {
+                                                    return from_->place_of(row);
+                                                  })
+                             : rows.column(one.input));
+      fields.push_back(arrow::field("", out.back()->type()));
+    }
+    return arrow::RecordBatch::Make(arrow::schema(std::move(fields)),
+                                    rows.num_rows(), std::move(out));
+  }
+
+  std::vector<made_column> all_made() const {
+    std::vector<made_column> out;
+    for (const maker& one : makers_)
+      if (one.made)
+        out.push_back({&*one.made, one.name});
+    return out;
+  }
 
   const stream_pointer from_;
   const std::shared_ptr<arrow::Schema> input_;
   std::vector<output_column> columns_;
   std::vector<maker> makers_;
+  int origin_place_ = 0; // of what is read
 };
 
 /// Those of the input without the origin, as they are.

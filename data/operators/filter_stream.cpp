@@ -1,9 +1,12 @@
 #include "data/operators/filter_stream.hpp"
 
+#include "data/operators/origin_faults.hpp"
 #include "data/source/row_condition.hpp"
+#include "data/source/source_error.hpp"
 
 #include <arrow/api.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -25,25 +28,44 @@ protected:
   void begin(const std::vector<int>& columns) override {
     std::vector<int> places;
     const std::vector<int> read = with_keys(columns, reads_, places);
+    origin_place_ = int(
+        std::find(read.begin(), read.end(), from_->schema()->num_fields() - 1) -
+        read.begin());
     condition_ = where_.bind(*from_->schema(), read);
     from_->choose(read);
   }
 
   std::shared_ptr<arrow::RecordBatch> produce() override {
     while (const std::shared_ptr<arrow::RecordBatch> rows = from_->next()) {
-      const auto taken = condition_->select(
-          rows, [this](int64_t row) { return from_->place_of(row); });
-      if (taken.batch->num_rows() > 0)
-        return taken.batch;
+      auto taken = taken_of(rows);
+      if (taken->num_rows() > 0)
+        return taken;
     }
     return nullptr;
   }
 
 private:
+  std::shared_ptr<arrow::RecordBatch>
+  taken_of(const std::shared_ptr<arrow::RecordBatch>& rows) const {
+    try {
+      return condition_
+          ->select(rows, [this](int64_t row) { return from_->place_of(row); })
+          .batch;
+    } catch (const source_error&) {
+      if (context().faults == nullptr)
+        throw;
+    }
+    return condition_
+        ->select(rows_with_results(rows, origin_place_, {{&*condition_, {}}},
+                                   context()))
+        .batch;
+  }
+
   const stream_pointer from_;
   const row_condition where_;
   const std::vector<int> reads_;
   std::optional<bound_expression> condition_;
+  int origin_place_ = 0; // of what is read
 };
 
 } // namespace

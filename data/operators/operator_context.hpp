@@ -12,6 +12,8 @@
 
 namespace ballast::data {
 
+class row_faults;
+
 /// What an operator of a graph needs beside its inputs.
 struct operator_context {
   std::string pointer;               // of the node in the job: "/data/graph/2"
@@ -23,6 +25,9 @@ struct operator_context {
   store::work_watch stop = {};
   /// Of the graph; null: rows are named by their number in the node.
   std::shared_ptr<const row_origins> origins = nullptr;
+  /// Rows without a result are left out and told here; it lives longer. Null:
+  /// the first of them is an error.
+  row_faults* faults = nullptr;
 };
 
 /// The last column of every stream of a graph: uint64, never null: which row of

@@ -15,6 +15,21 @@ std::string row_origins::place_of(uint64_t origin) const {
   return printable(name) + ": row " + std::to_string(origin - first + 1);
 }
 
+row_origins::found row_origins::find(uint64_t origin) const {
+  found out;
+  const auto source = size_t(origin / rows_of_source_max);
+  if (source < sources_.size())
+    out.source = sources_[source];
+  out.row = origin % rows_of_source_max + 1;
+  if (const auto behind = files_.upper_bound(origin);
+      behind != files_.begin()) {
+    const auto& [first, name] = *std::prev(behind);
+    out.file = name;
+    out.row = origin - first + 1;
+  }
+  return out;
+}
+
 std::vector<source_table::file> row_origins::files() const {
   const std::lock_guard lock(mutex_);
   std::vector<source_table::file> out;

@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ballast::data {
@@ -22,6 +23,10 @@ constexpr uint64_t origin_of(size_t source, uint64_t row) {
 
 class row_origins {
 public:
+  row_origins() = default;
+  explicit row_origins(std::vector<std::string> sources)
+      : sources_(std::move(sources)) {}
+
   /// A source's file, when its first row is read; again if it is read again.
   void opened(size_t source, const std::string& file, uint64_t first_row) {
     const std::lock_guard lock(mutex_);
@@ -29,10 +34,17 @@ public:
   }
   /// "people.csv: row 12", counted from 1.
   std::string place_of(uint64_t origin) const;
+  struct found {
+    std::string source; // its name in the job
+    std::string file;
+    uint64_t row = 0; // of the file, from 1
+  };
+  found find(uint64_t origin) const;
   /// In order; `first_row` is an origin.
   std::vector<source_table::file> files() const;
 
 private:
+  std::vector<std::string> sources_;      // by number
   mutable std::mutex mutex_;              // guards the following
   std::map<uint64_t, std::string> files_; // by the origin of the first row
 };

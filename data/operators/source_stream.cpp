@@ -1,6 +1,7 @@
 #include "data/operators/source_stream.hpp"
 
 #include "data/base/arrow_support.hpp"
+#include "data/operators/origin_faults.hpp"
 #include "data/source/array_cells.hpp"
 #include "data/source/cell_type.hpp"
 #include "data/source/stream_table.hpp"
@@ -51,6 +52,7 @@ public:
         files_(std::move(origins)) {
     request_.pointer = this->context().pointer;
     request_.stop = this->context().stop;
+    request_.faults = this->context().faults;
     if (found.schema == nullptr)
       find(found);
     stored_ = found.files;
@@ -78,8 +80,12 @@ protected:
     else if (!std::exchange(begun_, true))
       files_->opened(index_, stored_[0].name, 0);
     while (true) {
-      if (const batch_pointer rows = from_->next())
-        return with_origin(rows);
+      if (const batch_pointer rows = from_->next()) {
+        batch_pointer good = good_rows(with_origin(rows));
+        if (good->num_rows() > 0)
+          return good;
+        continue;
+      }
       from_ = nullptr; // and its file, while others are read
       if (++file_ == stored_.size())
         return nullptr;
@@ -209,6 +215,33 @@ private:
     }
     return arrow::RecordBatch::Make(arrow::schema(std::move(fields)),
                                     rows->num_rows(), std::move(out));
+  }
+
+  /// Those that could be read; the others are told.
+  batch_pointer good_rows(const batch_pointer& rows) {
+    row_faults* const faults = context().faults;
+    if (faults == nullptr)
+      return rows;
+    faults->read_up_to(index_, rows_);
+    const std::vector<bad_row>& bad = from_->bad_rows();
+    if (bad.empty())
+      return rows;
+    const uint64_t first = rows_ - uint64_t(rows->num_rows());
+    for (const bad_row& one : bad)
+      add_fault(*faults, *files_, origin_of(index_, first + uint64_t(one.row)),
+                one, from_->line_of(one.row), reading_step,
+                one.text.empty() ? cells_of(one.row)
+                                 : std::vector<named_value>{});
+    return without_rows(rows, bad).batch;
+  }
+
+  /// As they stand in the file.
+  std::vector<named_value> cells_of(int64_t row) const {
+    std::vector<named_value> out;
+    for (size_t i = 0; i < columns_.size() && i < fault_values_max; ++i)
+      if (const auto text = from_->text_of(int(i), row))
+        out.emplace_back(schema_->field(columns_[i])->name(), *text);
+    return out;
   }
 
   const source_spec& spec_;

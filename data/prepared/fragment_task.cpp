@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -85,14 +86,18 @@ std::string key_of(const fragment_task& task) {
   json texts = json::array();
   for (const fragment_choice::left_out& one : task.choice.texts)
     texts.push_back(one.column); // the rest is for messages
-  const json all{{"format", format_of_fragments},
-                 {"source", std::move(spec)},
-                 {"label", int(request.label)},
-                 {"kept", std::move(kept)},
-                 {"identity", task.identity},
-                 {"columns", task.choice.columns},
-                 {"text_labels", task.choice.text_labels},
-                 {"texts", std::move(texts)}};
+  json all{{"format", format_of_fragments},
+           {"source", std::move(spec)},
+           {"label", int(request.label)},
+           {"kept", std::move(kept)},
+           {"identity", task.identity},
+           {"columns", task.choice.columns},
+           {"text_labels", task.choice.text_labels},
+           {"texts", std::move(texts)}};
+  // Added later: files that are read as ever keep their key.
+  if (const error_policy policy = task.what->data.on_error;
+      policy != error_policy::fail)
+    all["on_error"] = to_string(policy);
   content_hash hash;
   hash.update(json_text(all));
   return hex16(hash.digest());
@@ -108,8 +113,12 @@ void make_fragment(const fragment_task& task, uint64_t room_bytes,
   request.room = {room_bytes,
                   place.string() + "." + std::to_string(::getpid()) + ".rows",
                   refuse_write};
-  const table_fragment read = read_fragment(source_of(*task.what, task.pointer),
-                                            request, task.file, task.choice);
+  std::optional<row_faults> faults = row_faults::of(task.what->data);
+  request.faults = faults ? &*faults : nullptr;
+  table_fragment read = read_fragment(source_of(*task.what, task.pointer),
+                                      request, task.file, task.choice);
+  if (faults)
+    read.faults = faults->found(); // too many of them: of all files together
   if (!task.file.system &&
       identity_of(task.file, task.pointer, cache, stop) != task.identity)
     throw ballast_error(errc::invalid_data,

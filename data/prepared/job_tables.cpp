@@ -5,6 +5,7 @@
 #include "data/prepared/set_identity.hpp"
 #include "data/prepared/set_rows.hpp"
 #include "data/prepared/test_split.hpp"
+#include "data/source/row_faults.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/placement/joint_bins.hpp"
 #include "runtime/placement/row_cells.hpp"
@@ -12,6 +13,8 @@
 
 #include <algorithm>
 #include <array>
+#include <fstream>
+#include <iterator>
 #include <utility>
 
 namespace ballast::data {
@@ -48,6 +51,15 @@ void put_into_cells(const placement::row_cells& cells, source_table& table) {
   table.target_bins = by_row(table, std::move(out));
 }
 
+std::string read_quarantine(const prepared_set& of) {
+  const std::filesystem::path path = of.folder() / quarantine_name;
+  std::ifstream in(path, std::ios::binary);
+  std::string out(std::istreambuf_iterator<char>(in), {});
+  if (!in)
+    throw damaged_set(path.string() + ": cannot be read");
+  return out;
+}
+
 } // namespace
 
 job_tables::job_tables(const job& what, const write_options& how) {
@@ -61,6 +73,9 @@ job_tables::job_tables(const job& what, const write_options& how) {
 job_tables::job_tables(const job& what,
                        std::shared_ptr<const prepared_set> same_rows,
                        const write_options& how) {
+  rejected = same_rows->about().rejected;
+  if (rejected && rejected->kept > 0)
+    quarantine = read_quarantine(*same_rows);
   tables_of_set from(std::move(same_rows), what.data.test.has_value(), how);
   train = std::move(from.train);
   test = std::move(from.test);
@@ -68,7 +83,18 @@ job_tables::job_tables(const job& what,
 }
 
 void job_tables::read(const job& what, const write_options& how) {
+  std::optional<row_faults> faults = row_faults::of(what.data);
+  read_sources(what, how, faults ? &*faults : nullptr);
+  if (!faults || faults->counts().read == 0)
+    return; // nothing of such sources can be left out
+  rejected = faults->counts();
+  quarantine = faults->found().lines;
+}
+
+void job_tables::read_sources(const job& what, const write_options& how,
+                              row_faults* faults) {
   source_request request;
+  request.faults = faults;
   request.stop = how.stop;
   request.room = {how.memory, how.folder / "rows", refuse_write};
   request.kept = kept_columns(what);

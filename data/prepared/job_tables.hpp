@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace ballast::data {
@@ -24,6 +25,10 @@ struct job_tables {
   part_rows test_rows;
   /// Of a graph: test rows from a source row that a training row comes from.
   std::optional<uint64_t> test_rows_trained_on;
+  /// Rows that were left out, if they may be: how many, and the lines of
+  /// quarantine.jsonl.
+  std::optional<ledger::rejected_rows> rejected;
+  std::string quarantine;
   uint32_t placement_bins = 0;      // values of train.class_or_bin()
   std::span<const uint32_t> groups; // by row of `train`; empty: no groups
 
@@ -37,6 +42,8 @@ struct job_tables {
 
 private:
   void read(const job& what, const write_options& how);
+  void read_sources(const job& what, const write_options& how,
+                    row_faults* faults);
   void divide(const job& what);
   void count_shared_origins();
   void choose_joint_bins(size_t columns);

@@ -10,6 +10,7 @@
 #include "data/prepared/set_identity.hpp"
 #include "data/prepared/set_notes.hpp"
 #include "data/prepared/set_rows.hpp"
+#include "data/source/row_faults.hpp"
 #include "data/store/host_memory.hpp"
 #include "runtime/balance/chunk_layout.hpp"
 #include "runtime/base/fault_point.hpp"
@@ -88,6 +89,9 @@ void write_set(const job& what, const job_tables& from, ledger::manifest about,
   about.train_rows = from.train_rows.rows.size();
   about.test_rows = from.test_rows.rows.size();
   about.test_rows_trained_on = from.test_rows_trained_on;
+  about.rejected = from.rejected;
+  if (!from.quarantine.empty())
+    write_small_file(how.folder / quarantine_name, from.quarantine);
   const std::vector<balance::chunk_layout> lists = place(what, from);
   how.stop.expect(about.train_rows + about.test_rows);
   about.placement = chunks_by_worker(lists);

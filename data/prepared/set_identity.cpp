@@ -190,6 +190,8 @@ nlohmann::json set_identity(const job& what, prepare_cache& cache,
                 {"bins_of_texts", placement::texts_max}});
   if (!what.balance.group.empty())
     out.update({{"group", what.balance.group}, {"order_of_groups", "lists"}});
+  if (data.on_error != error_policy::fail)
+    out["on_error"] = {to_string(data.on_error), data.errors_max};
   for (const pipeline_step& step : data.pipeline)
     out["pipeline"].push_back(
         json::array({to_string(step.op), step.op == pipeline_op::reshape
@@ -210,8 +212,8 @@ nlohmann::json set_identity(const job& what, prepare_cache& cache,
 
 nlohmann::json rows_identity(const json& set_identity) {
   json out;
-  for (const char* field :
-       {"format", "regression", "tokens", "train", "test", "pipeline"})
+  for (const char* field : {"format", "regression", "tokens", "train", "test",
+                            "pipeline", "on_error"})
     if (set_identity.contains(field))
       out[field] = set_identity[field];
   return out;

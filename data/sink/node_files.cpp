@@ -8,6 +8,7 @@
 #include "data/sink/record_writer.hpp"
 #include "data/sink/source_versions.hpp"
 #include "data/source/array_cells.hpp"
+#include "data/source/row_faults.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/printable.hpp"
 
@@ -135,16 +136,17 @@ bool is_split(const data_spec& data, const graph::output& what) {
   return !what.of_source && data.graph[what.index].what == graph::op::split;
 }
 
-graph_terms terms_of(const job& what, const store::work_watch& stop) {
+graph_terms terms_of(const job& what, const store::work_watch& stop,
+                     row_faults* faults) {
   graph_terms out;
+  out.faults = faults;
   out.seed = what.seed;
   out.stop = stop;
   return out;
 }
 
-void write_rows(const job& what, output_file& to,
-                const store::work_watch& stop) {
-  graph_stream rows(what.data, to.from, terms_of(what, stop));
+void write_rows(const job& what, output_file& to, const graph_terms& how) {
+  graph_stream rows(what.data, to.from, how);
   to.writer = open_writer(to.path, rows.choose_all());
   while (const auto batch = rows.next())
     to.write(batch);
@@ -152,11 +154,10 @@ void write_rows(const job& what, output_file& to,
 
 /// Of one split, in one pass.
 void write_parts(const job& what, const std::vector<output_file*>& to,
-                 const store::work_watch& stop) {
+                 const graph_terms& how) {
   operator_context context; // for the messages of taken()
   context.name = graph::name_of(what.data.graph, to[0]->from.index);
-  graph_stream rows(what.data, to[0]->from, terms_of(what, stop),
-                    graph_stream::parts::all);
+  graph_stream rows(what.data, to[0]->from, how, graph_stream::parts::all);
   const std::shared_ptr<arrow::Schema> schema = rows.choose_all();
   for (output_file* one : to)
     one->writer = open_writer(one->path, schema);
@@ -197,7 +198,9 @@ std::vector<written_file> published(const std::vector<output_file>& all) {
 std::vector<written_file> write_nodes(const job& what,
                                       const std::vector<std::string>& nodes,
                                       const std::vector<std::string>& files,
-                                      const store::work_watch& stop) {
+                                      const store::work_watch& stop,
+                                      row_faults* faults) {
+  const graph_terms how = terms_of(what, stop, faults);
   std::vector<output_file> out;
   for (size_t i = 0; i < nodes.size(); ++i) {
     check_output(what.data, nodes[i], "a node");
@@ -222,10 +225,12 @@ std::vector<written_file> write_nodes(const job& what,
           out[k].from.index == out[i].from.index)
         parts.push_back(&out[k]);
     if (parts.size() > 1)
-      write_parts(what, parts, stop);
+      write_parts(what, parts, how);
     else
-      write_rows(what, out[i], stop);
+      write_rows(what, out[i], how);
   }
+  if (faults != nullptr)
+    faults->check(/*at_end=*/true);
   sources.check_unchanged();
   return published(out);
 }
@@ -233,10 +238,11 @@ std::vector<written_file> write_nodes(const job& what,
 std::vector<written_file> partition_node(const job& what,
                                          const std::string& node,
                                          const partition_terms& terms,
-                                         const store::work_watch& stop) {
+                                         const store::work_watch& stop,
+                                         row_faults* faults) {
   schemas_of_nodes(what.data, stop);
   const source_versions sources(what.data, {node}, stop);
-  graph_stream rows(what.data, node, terms_of(what, stop));
+  graph_stream rows(what.data, node, terms_of(what, stop, faults));
   const std::shared_ptr<arrow::Schema> all = rows.choose_all();
   const std::string& column = terms.column;
   const int by = column.empty() ? -1 : find_column(*all, column, "--by");
@@ -263,6 +269,8 @@ std::vector<written_file> partition_node(const job& what,
                             .record_batch());
     }
   }
+  if (faults != nullptr)
+    faults->check(/*at_end=*/true);
   sources.check_unchanged();
   return files.finish();
 }

@@ -15,16 +15,20 @@
 
 namespace ballast::data {
 
+class row_faults;
+
 struct written_file {
   std::filesystem::path path;
   uint64_t rows = 0;
 };
 
-/// Node i into file i.
+/// Node i into file i. `faults`: of rows that are left out; null: the first is
+/// an error.
 std::vector<written_file> write_nodes(const job& what,
                                       const std::vector<std::string>& nodes,
                                       const std::vector<std::string>& files,
-                                      const store::work_watch& stop = {});
+                                      const store::work_watch& stop = {},
+                                      row_faults* faults = nullptr);
 
 struct partition_terms {
   std::string folder; // that is not there yet
@@ -38,6 +42,7 @@ struct partition_terms {
 std::vector<written_file> partition_node(const job& what,
                                          const std::string& node,
                                          const partition_terms& terms,
-                                         const store::work_watch& stop = {});
+                                         const store::work_watch& stop = {},
+                                         row_faults* faults = nullptr);
 
 } // namespace ballast::data

@@ -261,6 +261,21 @@ array_of_cells(const cell_type& type,
                });
 }
 
+std::shared_ptr<arrow::Array>
+array_of_cells(const cell_type& type, std::vector<std::string_view> cells,
+               const std::function<void(size_t bad)>& tell) {
+  size_t bad = 0;
+  if (auto out = array_of_cells(type, cells, bad))
+    return out;
+  size_t ignored = 0;
+  for (size_t i = bad; i < cells.size(); ++i)
+    if (!array_of_cells(type, {cells[i]}, ignored)) {
+      tell(i);
+      cells[i] = {};
+    }
+  return array_of_cells(type, cells, bad);
+}
+
 bool is_of_type(column_type type, std::string_view cell, double& number) {
   switch (type) {
   case column_type::text:

@@ -11,6 +11,7 @@
 #include <arrow/type_fwd.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -73,6 +74,12 @@ private:
 std::shared_ptr<arrow::Array>
 array_of_cells(const cell_type& type,
                const std::vector<std::string_view>& cells, size_t& bad);
+
+/// The same; each cell that is not of the type is told, by its place, and
+/// becomes a null.
+std::shared_ptr<arrow::Array>
+array_of_cells(const cell_type& type, std::vector<std::string_view> cells,
+               const std::function<void(size_t bad)>& tell);
 
 /// Whether a cell that is not missing is of the type; `number`: what it is,
 /// unless it is text or a time.

@@ -179,6 +179,11 @@ float* table_rows::more(size_t rows, size_t features) {
   return more_in_memory(bytes);
 }
 
+void table_rows::give_back(size_t rows, size_t features) {
+  table_.features.resize(table_.features.size() -
+                         rows * features * sizeof(float));
+}
+
 float* table_rows::more_in_memory(size_t bytes) {
   const size_t before = table_.features.size();
   table_.features.resize(before + bytes);
@@ -194,19 +199,20 @@ void table_rows::refuse_feature(double number, const std::string& column,
 
 void table_rows::refuse_number(double number, const std::string& column,
                                const std::string& place) const {
-  throw source_error(
-      place + ", column '" + printable(column) + "': " +
-          (std::isnan(number) ? "NaN is no number to train on"
-                              : "the number does not fit into a float32") +
-          "; remove the row or fill the value in",
-      request_.pointer, std::isnan(number) ? "" : "it is " + text_of(number));
+  throw row_error(place, column,
+                  std::string(std::isnan(number)
+                                  ? "NaN is no number to train on"
+                                  : "the number does not fit into a float32") +
+                      "; remove the row or fill the value in",
+                  request_.pointer,
+                  std::isnan(number) ? "" : "it is " + text_of(number));
 }
 
 void table_rows::refuse_token(double number, const std::string& column,
                               const std::string& place) const {
-  throw source_error(
-      place + ", column '" + printable(column) +
-          "': the number is no token; tokens are whole numbers from 0 to " +
+  throw row_error(
+      place, column,
+      "the number is no token; tokens are whole numbers from 0 to " +
           std::to_string(tokens_max - 1) +
           "; to leave other columns out, name those of the tokens in " +
           request_.pointer + "/features",
@@ -215,43 +221,34 @@ void table_rows::refuse_token(double number, const std::string& column,
 
 void table_rows::refuse_label(double number, const std::string& column,
                               const std::string& place) const {
-  throw source_error(place + ", column '" + printable(column) +
-                         "': the label is no class; classes are whole "
-                         "numbers from 0 to " +
-                         std::to_string(classes_max - 1) +
-                         ", for other numbers use the loss mse",
-                     request_.pointer, "label " + text_of(number));
+  if (request_.label == label_kind::target)
+    refuse_number(number, column, place);
+  const bool is_class = number >= 0 && number < double(classes_max) &&
+                        number == double(int32_t(number));
+  throw row_error(place, column,
+                  is_class ? new_class_text(*request_.like)
+                           : "the label is no class; classes are whole numbers "
+                             "from 0 to " +
+                                 std::to_string(classes_max - 1) +
+                                 ", for other numbers use the loss mse",
+                  request_.pointer, "label " + text_of(number));
 }
 
-void table_rows::refuse_missing(const std::string& column,
-                                const std::string& place) const {
-  throw ballast_error(errc::invalid_data,
-                      place + ", column '" + printable(column) +
-                          "': the value is missing",
-                      request_.pointer);
-}
-
-void table_rows::refuse_new_name(std::string_view name,
-                                 const std::string& column,
-                                 const std::string& place) const {
+void table_rows::refuse_name(std::string_view name, const std::string& column,
+                             const std::string& place) const {
   constexpr size_t shown_max = 40;
-  throw source_error(
-      place + ", column '" + printable(column) + "': " +
-          (request_.like != nullptr
-               ? "the label is none of the " +
-                     std::to_string(request_.like->class_names.size()) +
-                     " that the training set has"
-               : "there are more than " + std::to_string(classes_max) +
-                     " different labels; expected a column of classes, or for "
-                     "numbers the loss mse"),
+  if (name.empty())
+    throw row_error(place, column, "the value is missing", request_.pointer);
+  throw row_error(
+      place, column,
+      request_.like != nullptr
+          ? "the label is none of the " +
+                std::to_string(request_.like->class_names.size()) +
+                " that the training set has"
+          : "there are more than " + std::to_string(classes_max) +
+                " different labels; expected a column of classes, or for "
+                "numbers the loss mse",
       request_.pointer, "label '" + printable(name, shown_max) + "'");
-}
-
-void table_rows::refuse_new_class(double number, const std::string& column,
-                                  const std::string& place) const {
-  throw source_error(place + ", column '" + printable(column) +
-                         "': " + new_class_text(*request_.like),
-                     request_.pointer, "label " + text_of(number));
 }
 
 } // namespace ballast::data

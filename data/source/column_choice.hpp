@@ -66,6 +66,8 @@ public:
 
   /// Room for the features of the next rows, row after row.
   float* more(size_t rows, size_t features);
+  /// These rows, which were the last, do not come.
+  void give_back(size_t rows, size_t features);
   /// What they have in common; kept up to date by whoever fills the room.
   number_range& range() { return range_; }
   /// One of them is no number to train on, or no token.
@@ -73,32 +75,32 @@ public:
                                    const std::string& place) const;
   template <class Place>
   void label(double number, const std::string& column, Place place) {
-    if (request_.label == label_kind::target) {
-      const float value = float(number);
-      if (!(value - value == 0))
-        refuse_number(number, column, place());
-      table_.targets.push_back(value);
-      return;
-    }
-    if (!(number >= 0 && number < double(classes_max)) ||
-        number != double(int32_t(number)))
+    if (!is_label(number))
       refuse_label(number, column, place());
-    if (request_.like != nullptr && number >= request_.like->row.classes)
-      refuse_new_class(number, column, place());
-    table_.labels.push_back(int32_t(number));
+    if (request_.label == label_kind::target)
+      table_.targets.push_back(float(number));
+    else
+      table_.labels.push_back(int32_t(number));
   }
   /// A label that is text; one class for each text. For classes only.
   template <class Place>
   void label(std::string_view name, const std::string& column, Place place) {
-    if (name.empty())
-      refuse_missing(column, place());
     auto found = names_.find(name);
-    if (found == names_.end()) {
+    if (name.empty() || found == names_.end()) {
+      if (name.empty() || !may_be_new())
+        refuse_name(name, column, place());
       found = names_.emplace(name, int32_t(names_.size())).first;
-      if (request_.like != nullptr || names_.size() > classes_max)
-        refuse_new_name(name, column, place());
     }
     table_.labels.push_back(found->second);
+  }
+  /// What label() throws of it where no row may be left out, without a place.
+  void check_label(double number, const std::string& column) const {
+    if (!is_label(number))
+      refuse_label(number, column, {});
+  }
+  void check_label(std::string_view name, const std::string& column) const {
+    if (name.empty() || (!may_be_new() && !names_.contains(name)))
+      refuse_name(name, column, {});
   }
   bool labels_are_text() const { return !names_.empty(); }
   /// What files before these rows decided.
@@ -126,19 +128,26 @@ private:
                                  const std::string& place) const;
   [[noreturn]] void refuse_number(double number, const std::string& column,
                                   const std::string& place) const;
+  /// A class, one of those of the training set, or a number.
+  bool is_label(double number) const {
+    if (request_.label == label_kind::target)
+      return float(number) - float(number) == 0;
+    return number >= 0 && number < double(classes_max) &&
+           number == double(int32_t(number)) &&
+           (request_.like == nullptr || number < request_.like->row.classes);
+  }
+  bool may_be_new() const {
+    return request_.like == nullptr && names_.size() < size_t(classes_max);
+  }
   [[noreturn]] void refuse_label(double number, const std::string& column,
                                  const std::string& place) const;
-  [[noreturn]] void refuse_missing(const std::string& column,
-                                   const std::string& place) const;
-  [[noreturn]] void refuse_new_name(std::string_view name,
-                                    const std::string& column,
-                                    const std::string& place) const;
+  [[noreturn]] void refuse_name(std::string_view name,
+                                const std::string& column,
+                                const std::string& place) const;
   bool find_labels(const fragment_file& from, std::vector<int32_t>& out);
   void number_names();
   void store();
   float* more_in_memory(size_t bytes);
-  [[noreturn]] void refuse_new_class(double number, const std::string& column,
-                                     const std::string& place) const;
 
   source_table& table_;
   const source_request& request_;

@@ -126,12 +126,23 @@ public:
     for (;;) {
       while (at_ < end_ && is_line_end(*at_))
         ++at_;
+      row_begin_ = at_;
       if (at_ >= end_)
         return true;
       if (rows_ == rows_max_ || !read_row())
         return false;
       ++rows_;
     }
+  }
+  /// Of read() that gave up: where, behind the rows that are whole.
+  const char* give_up() {
+    for (column_cells& one : columns_) {
+      if (one.words.size() > size_t(rows_))
+        one.words.resize(size_t(rows_));
+      while (!one.missing.empty() && one.missing.back() >= rows_)
+        one.missing.pop_back();
+    }
+    return row_begin_;
   }
 
   /// Null: there is no row. Nothing: a cell is not of its column's type.
@@ -272,7 +283,8 @@ private:
 
   const csv_format& how_;
   const char* at_;
-  const char* const end_; // a line end is there
+  const char* row_begin_ = at_; // of the row that is read
+  const char* const end_;       // a line end is there
   const int64_t rows_max_;
   int64_t rows_ = 0;
   bool quick_ = true; // no number means that the cell is missing
@@ -304,6 +316,17 @@ bool quick_number(const char*& at, double& out) {
   out = minus ? -found : found;
   at = here;
   return true;
+}
+
+std::optional<std::shared_ptr<arrow::RecordBatch>>
+parse_quickly(const csv_format& how, std::string_view text, uint64_t rows_max,
+              size_t& stop) {
+  stop = 0;
+  if (text.find('"') != std::string_view::npos)
+    return std::nullopt;
+  quick_parser parser(how, text, rows_max);
+  stop = parser.read() ? text.size() : size_t(parser.give_up() - text.data());
+  return parser.batch();
 }
 
 std::optional<std::shared_ptr<arrow::RecordBatch>>

@@ -14,6 +14,12 @@ namespace ballast::data {
 std::optional<std::shared_ptr<arrow::RecordBatch>>
 parse_quickly(const csv_format& how, std::string_view text, uint64_t rows_max);
 
+/// The same, of the rows before the first that is not as plain as that, which
+/// begins at `stop`; else that is the end.
+std::optional<std::shared_ptr<arrow::RecordBatch>>
+parse_quickly(const csv_format& how, std::string_view text, uint64_t rows_max,
+              size_t& stop);
+
 /// The number at the beginning of a text that can be read for 24 bytes, exactly
 /// as std::from_chars reads it. False: it begins with none, or with one of too
 /// many digits, or in another way of writing.

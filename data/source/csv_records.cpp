@@ -67,6 +67,7 @@ bool csv_records::next(std::vector<std::string_view>& fields) {
   if (at_ == text_.size())
     return false;
   line_ = next_line_;
+  begin_ = at_;
   for (;;) {
     if (at_ < text_.size() && text_[at_] == '"') {
       ++at_;
@@ -83,6 +84,12 @@ bool csv_records::next(std::vector<std::string_view>& fields) {
       return true;
     ++at_;
   }
+}
+
+void csv_records::take_line() {
+  at_ = std::min(text_.find_first_of("\r\n", begin_), text_.size());
+  next_line_ = line_;
+  broken_ = false;
 }
 
 } // namespace ballast::data

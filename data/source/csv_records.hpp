@@ -27,6 +27,11 @@ public:
   char separator() const { return ends_[0]; }
   /// How much of the text the records so far took.
   size_t at() const { return at_; }
+  /// The last record as it stands there.
+  std::string_view text() const { return text_.substr(begin_, at_ - begin_); }
+  /// The last record was no row: only its first line is taken, so that a quote
+  /// too many does not take the rows behind it.
+  void take_line();
   /// The last record ended inside quotes: the file is truncated, or a quote is
   /// missing.
   bool broken() const { return broken_; }
@@ -37,6 +42,7 @@ private:
   std::string_view text_;
   char ends_[4] = ",\r\n"; // of a cell
   size_t at_ = 0;
+  size_t begin_ = 0; // of the last record
   uint64_t line_ = 0;
   uint64_t next_line_ = 1;
   bool broken_ = false;

@@ -1,6 +1,7 @@
 #include "data/source/csv_rows.hpp"
 
 #include "data/base/arrow_support.hpp"
+#include "data/source/bad_rows.hpp"
 #include "data/source/cell_number.hpp"
 #include "data/source/csv_quick.hpp"
 #include "data/source/source_error.hpp"
@@ -10,7 +11,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <deque>
+#include <exception>
+#include <optional>
 
 namespace ballast::data {
 
@@ -31,11 +35,8 @@ std::string detail_of(std::string_view cell) {
   return "'" + printable(cell, shown_max) + "' is no number";
 }
 
-std::string not_a_number(const csv_format& how, const std::string& where,
-                         size_t column, const std::string& expected,
-                         std::string_view cell) {
-  return where + ", column '" + printable(how.columns[column].name) +
-         "': " + expected + ", found text of " +
+std::string not_a_number(const std::string& expected, std::string_view cell) {
+  return expected + ", found text of " +
          std::to_string(count_characters(cell)) + " characters";
 }
 
@@ -44,10 +45,30 @@ struct careful_cells {
   std::vector<std::vector<std::string_view>> of;
   std::vector<csv_place> places;
   std::deque<std::string> unescaped; // that cells point to
+  std::vector<bad_row> bad;          // rows, then cells by column
+  /// Of those the first in the order of rows, and what is quoted of it.
+  size_t first_bad = SIZE_MAX;
+  std::string detail;
+
+  /// The cell of this row is not what its column is.
+  void refuse(const csv_format& how, size_t row, size_t column,
+              const std::string& why, const std::string& quoted) {
+    if (row < first_bad) {
+      first_bad = row;
+      detail = quoted;
+    }
+    bad.push_back({int64_t(row), how.columns[column].name, why, {}});
+  }
+  [[noreturn]] void refuse_first(const csv_format& how) {
+    put_in_order(bad);
+    const csv_place& at = places[first_bad];
+    throw row_error(printable(how.path) + ": " + row_text(at.rows, at.lines),
+                    bad[0].column, bad[0].reason, how.pointer, detail);
+  }
 };
 
-std::shared_ptr<arrow::Array> numbers(const csv_format& how,
-                                      const careful_cells& all, size_t chosen) {
+std::shared_ptr<arrow::Array> numbers(const csv_format& how, careful_cells& all,
+                                      size_t chosen) {
   arrow::DoubleBuilder out;
   const std::vector<std::string_view>& cells = all.of[chosen];
   check_arrow(out.Reserve(int64_t(cells.size())), errc::device_failed,
@@ -62,35 +83,29 @@ std::shared_ptr<arrow::Array> numbers(const csv_format& how,
       out.UnsafeAppendNull();
       break;
     case parsed::text:
-      const csv_place& at = all.places[row];
-      throw source_error(
-          not_a_number(
-              how, printable(how.path) + ": " + row_text(at.rows, at.lines),
-              size_t(how.chosen[chosen]), "expected a number", cells[row]) +
-              decimal_comma_hint(cells[row]),
-          how.pointer, detail_of(cells[row]));
+      all.refuse(how, row, size_t(how.chosen[chosen]),
+                 not_a_number("expected a number", cells[row]) +
+                     decimal_comma_hint(cells[row]),
+                 detail_of(cells[row]));
+      out.UnsafeAppendNull();
     }
   }
   return take_arrow(out.Finish(), errc::device_failed, how.path);
 }
 
 /// Of any other type.
-std::shared_ptr<arrow::Array> typed(const csv_format& how,
-                                    const careful_cells& all, size_t chosen) {
+std::shared_ptr<arrow::Array> typed(const csv_format& how, careful_cells& all,
+                                    size_t chosen) {
   const csv_format::column& column = how.columns[size_t(how.chosen[chosen])];
   std::vector<std::string_view> cells;
   for (std::string_view cell : all.of[chosen])
     cells.push_back(how.value_of(cell));
-  size_t bad = 0;
-  if (auto out = array_of_cells(column.type, cells, bad))
-    return out;
   constexpr size_t shown_max = 40;
-  throw source_error(
-      printable(how.path) + ": " +
-          row_text(all.places[bad].rows, all.places[bad].lines) + ", column '" +
-          printable(column.name) + "': " +
-          misfit_text(column.type, cells[bad], column.name, how.pointer),
-      how.pointer, "it is '" + printable(cells[bad], shown_max) + "'");
+  return array_of_cells(column.type, cells, [&](size_t row) {
+    all.refuse(how, row, size_t(how.chosen[chosen]),
+               misfit_text(column.type, cells[row], column.name, how.pointer),
+               "it is '" + printable(cells[row], shown_max) + "'");
+  });
 }
 
 } // namespace
@@ -126,11 +141,18 @@ bool csv_cursor::next() {
   if (!records_.next(fields_))
     return false;
   ++row_;
+  fault_.clear();
   if (records_.broken())
-    refuse(here() + ": a quote is opened and never closed");
-  if (fields_.size() != how_.columns.size())
-    refuse(here() + " has " + std::to_string(fields_.size()) +
-           " columns, the header has " + std::to_string(how_.columns.size()));
+    fault_ = "a quote is opened and never closed";
+  else if (fields_.size() != how_.columns.size())
+    fault_ = "has " + std::to_string(fields_.size()) +
+             " columns, the header has " + std::to_string(how_.columns.size());
+  if (fault_.empty())
+    return true;
+  if (!how_.tolerant)
+    refuse(here() + (records_.broken() ? ": " : " ") + fault_);
+  records_.take_line();
+  fields_.assign(how_.columns.size(), {});
   return true;
 }
 
@@ -143,9 +165,9 @@ void csv_cursor::check_texts() const {
 }
 
 void csv_cursor::refuse_text(size_t column, const text_cell& first) const {
-  throw source_error(
-      not_a_number(how_, printable(first.file) + ": " + first.row, column,
-                   "expected a number as in " + (first.file == how_.path
+  throw row_error(
+      printable(first.file) + ": " + first.row, how_.columns[column].name,
+      not_a_number("expected a number as in " + (first.file == how_.path
                                                      ? row_text(row_, line())
                                                      : here()),
                    first.text) +
@@ -156,24 +178,42 @@ void csv_cursor::refuse_text(size_t column, const text_cell& first) const {
 
 // -- block by block -----------------------------------------------------------
 
-std::shared_ptr<arrow::RecordBatch> parse_carefully(const csv_format& how,
-                                                    std::string_view text,
-                                                    csv_place before) {
-  careful_cells all;
-  all.of.resize(how.chosen.size());
-  csv_cursor rows(how, text, before);
+namespace {
+
+/// Up to the first that is no row, unless the format goes on behind it.
+void collect(csv_cursor& rows, const csv_format& how, careful_cells& out) {
   while (rows.next()) {
     rows.check_texts();
+    if (!rows.fault().empty())
+      out.bad.push_back({int64_t(out.places.size()),
+                         {},
+                         rows.fault(),
+                         std::string(rows.text())});
     for (size_t i = 0; i < how.chosen.size(); ++i) {
       std::string_view cell = rows.fields()[size_t(how.chosen[i])];
       if (rows.is_copy(cell))
-        cell = all.unescaped.emplace_back(cell);
-      all.of[i].push_back(cell);
+        cell = out.unescaped.emplace_back(cell);
+      out.of[i].push_back(cell);
     }
-    all.places.push_back({rows.row(), rows.line()});
+    out.places.push_back({rows.row(), rows.line()});
   }
-  if (all.places.empty())
-    return nullptr;
+}
+
+} // namespace
+
+std::shared_ptr<arrow::RecordBatch> parse_carefully(const csv_format& how,
+                                                    std::string_view text,
+                                                    csv_place before,
+                                                    std::vector<bad_row>* bad) {
+  careful_cells all;
+  all.of.resize(how.chosen.size());
+  csv_cursor rows(how, text, before);
+  std::exception_ptr ended; // by what is wrong behind all rows so far
+  try {
+    collect(rows, how, all);
+  } catch (const ballast_error&) {
+    ended = std::current_exception();
+  }
   arrow::FieldVector fields;
   arrow::ArrayVector arrays;
   for (size_t i = 0; i < how.chosen.size(); ++i) {
@@ -183,10 +223,66 @@ std::shared_ptr<arrow::RecordBatch> parse_carefully(const csv_format& how,
                          ? numbers(how, all, i)
                          : typed(how, all, i));
   }
+  if (bad == nullptr && all.first_bad != SIZE_MAX)
+    all.refuse_first(how);
+  if (ended)
+    std::rethrow_exception(ended);
+  if (all.places.empty())
+    return nullptr;
+  if (bad != nullptr) {
+    put_in_order(all.bad);
+    *bad = std::move(all.bad);
+  }
   return arrow::RecordBatch::Make(arrow::schema(std::move(fields)),
                                   int64_t(all.places.size()),
                                   std::move(arrays));
 }
+
+namespace {
+
+/// Of a block with some bad rows the others are still read quickly.
+std::shared_ptr<arrow::RecordBatch>
+parse_around_bad_rows(const csv_format& how, std::string_view text,
+                      uint64_t lines, std::vector<bad_row>& bad) {
+  constexpr int bad_rows_max = 64; // then little is left to be quick with
+  arrow::RecordBatchVector parts;
+  int64_t rows = 0;
+  const auto take = [&](const std::shared_ptr<arrow::RecordBatch>& part) {
+    if (part == nullptr)
+      return;
+    parts.push_back(part);
+    rows += part->num_rows();
+  };
+  size_t at = 0;
+  for (int i = 0; at < text.size(); ++i) {
+    size_t stop = 0;
+    std::optional<std::shared_ptr<arrow::RecordBatch>> quick;
+    if (i < bad_rows_max)
+      quick = parse_quickly(how, text.substr(at), lines + 1, stop);
+    size_t end = text.size();
+    if (quick) {
+      take(*quick);
+      at += stop;
+      end = std::min(text.find('\n', at), end - 1) + 1;
+    }
+    if (at == text.size())
+      break;
+    std::vector<bad_row> found;
+    const int64_t before = rows;
+    take(parse_carefully(how, text.substr(at, end - at), {}, &found));
+    for (bad_row& one : found) {
+      one.row += before;
+      bad.push_back(std::move(one));
+    }
+    at = end;
+  }
+  if (parts.size() < 2)
+    return parts.empty() ? nullptr : parts[0];
+  return take_arrow(arrow::ConcatenateRecordBatches(parts), errc::device_failed,
+                    how.path);
+}
+
+} // namespace
 
 csv_rows parse_block(const csv_format& how, csv_block block) {
   csv_rows out;
@@ -196,7 +292,9 @@ csv_rows parse_block(const csv_format& how, csv_block block) {
     out.batch = std::move(*quick);
   } else {
     try {
-      out.batch = parse_carefully(how, text, {});
+      out.batch = how.tolerant ? parse_around_bad_rows(how, text, out.lines,
+                                                       out.bad_rows)
+                               : parse_carefully(how, text, {});
     } catch (const ballast_error& error) {
       if (error.what_failed().code != errc::invalid_data)
         throw;

@@ -8,6 +8,7 @@
 #include "data/source/cell_type.hpp"
 #include "data/source/csv_records.hpp"
 #include "data/source/csv_text.hpp"
+#include "data/source/record_stream.hpp"
 #include "store/work_watch.hpp"
 
 #include <arrow/type_fwd.h>
@@ -43,6 +44,8 @@ struct csv_format {
   };
   std::vector<column> columns;
   std::vector<int> chosen;
+  /// Of a bad row the reader is told; else it is an error.
+  bool tolerant = false;
   /// No cell of these may be a number.
   std::vector<std::pair<size_t, const text_cell*>> watched;
 
@@ -60,7 +63,8 @@ struct csv_place {
 /// "row 3 (line 4)".
 std::string row_text(uint64_t row, uint64_t line);
 
-/// Reads text record by record and refuses what is no row.
+/// Reads text record by record and refuses what is no row; or, as the format
+/// says, goes on behind it.
 class csv_cursor {
 public:
   /// Both must outlive this.
@@ -70,6 +74,9 @@ public:
 
   /// The next row; false at the end.
   bool next();
+  /// Why the last record is no row; empty: it is one. Its fields are empty.
+  const std::string& fault() const { return fault_; }
+  std::string_view text() const { return records_.text(); }
   /// Valid until the next call, unless it is_copy().
   const std::vector<std::string_view>& fields() const { return fields_; }
   /// Of a cell with doubled quotes only the record has the text.
@@ -93,6 +100,7 @@ private:
   uint64_t row_;
   const uint64_t lines_before_;
   std::vector<std::string_view> fields_;
+  std::string fault_;
 };
 
 /// A block and what is in it.
@@ -100,15 +108,17 @@ struct csv_rows {
   csv_block from;
   std::shared_ptr<arrow::RecordBatch> batch; // null: no row, or bad
   uint64_t rows = 0;
-  uint64_t lines = 0; // line ends
-  bool bad = false;   // parse_carefully() says what is wrong
+  uint64_t lines = 0;            // line ends
+  bool bad = false;              // parse_carefully() says what is wrong
+  std::vector<bad_row> bad_rows; // or these are, in order
 };
 
 /// Any thread; throws no ballast_error{invalid_data}.
 csv_rows parse_block(const csv_format& how, csv_block block);
 
-/// The same rows; throws what is wrong with them.
+/// The same rows; throws what is wrong with them, or says it in `bad`.
 std::shared_ptr<arrow::RecordBatch>
-parse_carefully(const csv_format& how, std::string_view text, csv_place before);
+parse_carefully(const csv_format& how, std::string_view text, csv_place before,
+                std::vector<bad_row>* bad = nullptr);
 
 } // namespace ballast::data

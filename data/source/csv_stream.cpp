@@ -27,14 +27,17 @@ csv_stream::csv_stream(std::string name, text_input text, terms how)
   format_.path = std::move(name);
   format_.pointer = how_.pointer;
   format_.null_values = how_.null_values;
+  format_.tolerant = how_.tolerant;
   read_header();
   if (how_.typing == cell_typing::exact)
     refuse_alike();
   state_types();
   read_first_row();
-  if (how_.typing == cell_typing::numbers)
+  if (how_.typing != cell_typing::none && how_.tolerant)
+    find_common();
+  else if (how_.typing == cell_typing::numbers)
     find_numeric();
-  if (how_.typing == cell_typing::exact)
+  else if (how_.typing == cell_typing::exact)
     find_exact();
   for (size_t i = 0; i < format_.columns.size(); ++i)
     format_.chosen.push_back(int(i));
@@ -185,6 +188,46 @@ void csv_stream::find_numeric() {
   }
 }
 
+/// By most cells of the first rows, each of which may be wrong.
+void csv_stream::find_common() {
+  struct counted {
+    common_type numbers;
+    size_t number = 0;
+    size_t words = 0;
+  };
+  std::vector<counted> seen(format_.columns.size());
+  size_t rows = 0;
+  size_t bytes = 0;
+  std::vector<std::string_view> row;
+  for (size_t i = 0; rows < rows_looked_ahead && bytes < bytes_looked_ahead &&
+                     (i < blocks_.size() || more());
+       ++i) {
+    check_stop(how_.stop);
+    bytes += blocks_[i].size;
+    csv_records ahead(blocks_[i].text(), format_.separator);
+    for (; ahead.next(row); ++rows)
+      for (size_t column = 0; row.size() == seen.size() && column < seen.size();
+           ++column) {
+        const std::string_view cell = format_.value_of(row[column]);
+        const bool word = form_of(cell) == cell_form::word;
+        seen[column].number += !word && !cell.empty() ? 1 : 0;
+        seen[column].words += word ? 1 : 0;
+        if (!word)
+          seen[column].numbers.see(cell);
+      }
+  }
+  for (size_t i = 0; i < seen.size(); ++i) {
+    cell_type& type = format_.columns[i].type;
+    if (type.stated)
+      continue;
+    const bool text = seen[i].words > seen[i].number;
+    if (how_.typing == cell_typing::exact)
+      type = {text ? column_type::text : seen[i].numbers.type(), true, false};
+    else
+      type.is = text ? column_type::text : column_type::float64;
+  }
+}
+
 std::shared_ptr<arrow::Schema> csv_stream::schema() {
   arrow::FieldVector fields;
   for (size_t i = 0; i < format_.columns.size(); ++i)
@@ -201,7 +244,7 @@ bool csv_stream::read_as(int column, column_type what) {
 }
 
 void csv_stream::leave_out(const std::vector<int>& columns, bool all) {
-  if (how_.texts == nullptr)
+  if (how_.texts == nullptr || how_.tolerant)
     return;
   for (int i : columns)
     if (!format_.columns[size_t(i)].type.stated)
@@ -292,6 +335,10 @@ const csv_stream::looked_at& csv_stream::look() const {
     }
   }
   return out;
+}
+
+uint64_t csv_stream::line_of(int64_t row) const {
+  return look().lines.at(size_t(row));
 }
 
 std::string csv_stream::place_of(int64_t row) const {

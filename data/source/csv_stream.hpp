@@ -42,6 +42,9 @@ public:
     text_cells* texts = nullptr;
     cell_typing typing = cell_typing::numbers;
     stated_types stated = {};
+    /// Rows that cannot be read become bad_rows(); a column whose type comes
+    /// from its cells is what most of them are.
+    bool tolerant = false;
     size_t threads = work_threads();
     size_t block_bytes = csv_block_bytes;
   };
@@ -52,6 +55,10 @@ public:
   void choose(std::vector<int> columns) override;
   std::shared_ptr<arrow::RecordBatch> next() override;
   std::string place_of(int64_t row) const override;
+  uint64_t line_of(int64_t row) const override;
+  const std::vector<bad_row>& bad_rows() const override {
+    return rows_.bad_rows;
+  }
   bool read_as(int column, column_type what) override;
   void leave_out(const std::vector<int>& columns, bool all) override;
   std::optional<std::string_view> text_of(int chosen,
@@ -72,6 +79,7 @@ private:
   void state_types();
   void find_numeric();
   void find_exact();
+  void find_common();
   void check_all_texts();
   bool take_block(csv_rows& out);
   const looked_at& look() const;

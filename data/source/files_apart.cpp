@@ -3,6 +3,7 @@
 #include "data/base/ordered_work.hpp"
 #include "data/base/stored_values.hpp"
 #include "data/source/image_rows.hpp"
+#include "data/source/row_faults.hpp"
 #include "data/source/stream_table.hpp"
 
 #include <algorithm>
@@ -95,6 +96,12 @@ bool table_rows::add(const fragment_file& from, size_t features,
   for (size_t i = 0; about.rows > 0 && i < cell_of.size(); ++i)
     for (const std::string& text : from.kept_texts()[i])
       cell_of[i].push_back(numbers_[i].of(text, table_.kept[i].texts));
+  const size_t rows_here =
+      std::max(table_.labels.size(), table_.targets.size());
+  const bool numbered = about.taken || rows_here != before;
+  if (numbered && rows_here == before)
+    table_.number_rows();
+  uint64_t row = before;
   from.each([&](const fragment_file::rows& some) {
     check_stop(request_.stop);
     if (some.count == 0)
@@ -111,8 +118,10 @@ bool table_rows::add(const fragment_file& from, size_t features,
     for (size_t i = 0; i < cell_of.size(); ++i)
       for (uint32_t cell : some.kept[i])
         table_.kept[i].cells.push_back(cell_of[i][cell]);
-    for (uint64_t row : some.taken)
-      table_.taken_rows.push_back(before + row);
+    for (uint64_t i = 0; numbered && i < some.count; ++i)
+      table_.taken_rows.push_back(about.taken ? before + some.taken[i]
+                                              : row + i);
+    row += some.count;
   });
   range_.int16 = range_.int16 && about.int16;
   range_.uint8 = range_.uint8 && about.uint8;
@@ -127,12 +136,23 @@ bool table_rows::add(const fragment_file& from, size_t features,
 void image_rows::add(const fragment_file& from) {
   while (work_.under_way() > 0)
     take(); // they come first
-  from.each([this](const fragment_file::rows& some) {
+  uint64_t at = 0;
+  from.each([&](const fragment_file::rows& some) {
     check_stop(request_.stop);
-    for (uint64_t row = 0; row < some.count; ++row)
+    for (uint64_t row = 0; row < some.count; ++row) {
       put(some.features + row * row_bytes_);
+      if (request_.faults != nullptr)
+        taken_rows_.push_back(count_ +
+                              (some.taken.empty() ? at : some.taken[row]));
+      ++at;
+    }
   });
-  count_ += from.about().rows;
+  labels_ += from.about().rows;
+  count_ += from.about().rows_read;
+  if (request_.faults == nullptr)
+    return;
+  request_.faults->read(from.about().rows_read);
+  request_.faults->add(from.faults());
 }
 
 } // namespace ballast::data

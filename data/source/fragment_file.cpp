@@ -26,6 +26,7 @@ using ledger::stored_type;
 using nlohmann::json;
 
 constexpr const char* about_key = "ballast.fragment";
+constexpr const char* faults_key = "ballast.faults";
 /// Behind the Arrow file: this, and the hash of all that is before.
 constexpr std::string_view mark = "fragment";
 constexpr size_t trailer_bytes = 8 + 16;
@@ -194,10 +195,14 @@ private:
                      {"taken", !table_.taken_rows.empty()},
                      {"label_most", most == table_.labels.end() ? -1 : *most},
                      {"skipped", from_.skipped},
-                     {"first_skipped", from_.first_skipped}};
+                     {"first_skipped", from_.first_skipped},
+                     {"faults", from_.faults.rows},
+                     {"faults_kept", from_.faults.kept},
+                     {"last_fault", from_.faults.last}};
     return arrow::schema(
         std::move(fields),
-        arrow::key_value_metadata({about_key}, {json_text(about)}));
+        arrow::key_value_metadata({about_key, faults_key},
+                                  {json_text(about), from_.faults.lines}));
   }
 
   std::shared_ptr<arrow::RecordBatch> batch(uint64_t first, uint64_t count) {
@@ -344,6 +349,10 @@ void fragment_file::read_about() {
   about_.label_most = read.value("label_most", -1);
   about_.skipped = read.value("skipped", uint64_t{0});
   about_.first_skipped = read.value("first_skipped", std::string());
+  faults_.rows = read.value("faults", uint64_t{0});
+  faults_.kept = read.value("faults_kept", uint64_t{0});
+  faults_.last = read.value("last_fault", std::string());
+  faults_.lines = metadata->Get(faults_key).ValueOr("");
 }
 
 /// All batches have the same.

@@ -8,6 +8,7 @@
 /// refuse_write(). A value of one thread.
 #pragma once
 
+#include "data/source/row_faults.hpp"
 #include "data/source/source_table.hpp"
 
 #include <cstdint>
@@ -29,6 +30,7 @@ struct table_fragment {
   uint64_t rows_read = 0; // those that a condition did not take, too
   uint64_t skipped = 0;   // of an archive: members that are no images
   std::string first_skipped;
+  faults_found faults; // of rows that were left out
 };
 
 class fragment_file {
@@ -63,6 +65,7 @@ public:
     std::string first_skipped;
   };
   const description& about() const { return about_; }
+  const faults_found& faults() const { return faults_; }
   /// Of labels that are text, by label.
   const std::vector<std::string>& class_names() const { return class_names_; }
   /// Of each kept column, by cell.
@@ -93,6 +96,7 @@ private:
   std::unique_ptr<reader> reader_;
   uint64_t end_ = 0; // of the Arrow file
   description about_;
+  faults_found faults_;
   std::vector<std::string> class_names_;
   std::vector<std::vector<std::string>> kept_texts_;
 };

@@ -1,6 +1,7 @@
 #include "data/source/image_rows.hpp"
 
 #include "data/source/image_codec.hpp"
+#include "data/source/row_faults.hpp"
 #include "data/source/source_error.hpp"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ std::vector<unsigned char> row_of(const image_rows::reading& read,
   try {
     decode_image(read(), size, out.data());
   } catch (const image_refusal& why) {
-    throw source_error(place + ": " + why.what(), pointer, {});
+    throw row_error(place, {}, why.what(), pointer);
   }
   return out;
 }
@@ -49,9 +50,8 @@ void image_rows::add(reading read, uint64_t bytes, std::string place) {
          (work_.under_way() >= work_.wanted() ||
           bytes_under_way_ + bytes > bytes_under_way_max))
     take();
-  bytes_.push_back(bytes);
+  images_.push_back({bytes, count_++, labels_++, place});
   bytes_under_way_ += bytes;
-  ++count_;
   work_.give([read = std::move(read), place = std::move(place), size = size_,
               pointer = request_.pointer] {
     return row_of(read, size, place, pointer);
@@ -60,10 +60,49 @@ void image_rows::add(reading read, uint64_t bytes, std::string place) {
 
 /// The image that was given first.
 void image_rows::take() {
-  const std::vector<unsigned char> row = work_.take();
-  bytes_under_way_ -= bytes_.front();
-  bytes_.pop_front();
-  put(row.data());
+  const image first = std::move(images_.front());
+  images_.pop_front();
+  bytes_under_way_ -= first.bytes;
+  if (request_.faults == nullptr)
+    return put(work_.take().data());
+  request_.faults->read(1);
+  try {
+    put(work_.take().data());
+    taken_rows_.push_back(first.number);
+  } catch (const row_error& why) {
+    labels_gone_.push_back(first.label);
+    tell(first, why.reason());
+  }
+}
+
+void image_rows::leave_out(const std::string& place, const row_error& why) {
+  while (work_.under_way() > 0)
+    take(); // they come first
+  request_.faults->read(1);
+  tell({0, count_++, 0, place}, why.reason());
+}
+
+void image_rows::tell(const image& what, const std::string& why) {
+  row_fault out;
+  out.source = request_.pointer.substr(request_.pointer.rfind('/') + 1);
+  out.file = what.place;
+  out.reason = why;
+  request_.faults->add(out);
+}
+
+void image_rows::forget_labels() {
+  const auto forget = [this](auto& labels) {
+    size_t kept = 0;
+    size_t gone = 0;
+    for (size_t i = 0; i < labels.size(); ++i)
+      if (gone < labels_gone_.size() && labels_gone_[gone] == i)
+        ++gone;
+      else
+        labels[kept++] = labels[i];
+    labels.resize(kept);
+  };
+  forget(table_.labels);
+  forget(table_.targets);
 }
 
 void image_rows::put(const unsigned char* row) {
@@ -91,7 +130,11 @@ void image_rows::finish() {
     check_stop(request_.stop);
     take();
   }
-  table_.rows = count_;
+  table_.rows = request_.faults == nullptr ? count_ : taken_rows_.size();
+  if (table_.rows != count_) {
+    forget_labels();
+    table_.taken_rows = std::move(taken_rows_);
+  }
   if (file_) {
     store();
     file_->are_of(table_.row.features, table_.row.stored);

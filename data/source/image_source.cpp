@@ -3,6 +3,7 @@
 #include "data/source/image_codec.hpp"
 #include "data/source/image_folder.hpp"
 #include "data/source/image_rows.hpp"
+#include "data/source/row_faults.hpp"
 #include "data/source/source_error.hpp"
 #include "data/source/stream_table.hpp"
 #include "data/source/tar_samples.hpp"
@@ -91,6 +92,8 @@ source_table read_folder(const source_spec& spec,
     out.labels.push_back(numbers[one.class_number]);
   }
   rows.finish();
+  if (request.faults != nullptr)
+    request.faults->check(/*at_end=*/true);
   if (from.skipped > 0)
     out.notes.push_back(skipped_note(
         printable(from.path), from.skipped,
@@ -144,8 +147,8 @@ private:
   }
   [[noreturn]] void refuse(const std::string& place, const std::string& why,
                            double label) const {
-    throw source_error(place + ": " + why, request_.pointer,
-                       "label " + std::to_string(label));
+    throw row_error(place, {}, why, request_.pointer,
+                    "label " + std::to_string(label));
   }
 
   source_table& table_;
@@ -163,7 +166,8 @@ public:
   void read(const stored_file& file) {
     tar_samples from(file, request_.pointer + "/uri", request_.stop);
     while (std::optional<tar_sample> one = from.next()) {
-      labels_.add(one->label, one->place);
+      if (!add_label(*one))
+        continue;
       const uint64_t bytes = one->image.size();
       rows_.add([image = std::move(
                      one->image)]() mutable { return std::move(image); },
@@ -185,6 +189,18 @@ public:
   const std::string& first_skipped() const { return first_skipped_; }
 
 private:
+  /// False: the row is left out.
+  bool add_label(const tar_sample& of) {
+    try {
+      labels_.add(of.label, of.place);
+      return true;
+    } catch (const row_error& why) {
+      if (request_.faults == nullptr)
+        throw;
+      rows_.leave_out(of.place, why);
+      return false;
+    }
+  }
   void skip(uint64_t count, const std::string& first) {
     if (skipped_ == 0)
       first_skipped_ = first;
@@ -214,6 +230,8 @@ source_table read_shards(const source_spec& spec,
       reader.read(files[i]);
   }
   reader.finish();
+  if (request.faults != nullptr)
+    request.faults->check(/*at_end=*/true);
   if (reader.skipped() > 0)
     out.notes.push_back(skipped_note(
         printable(without_secrets(spec.uri)), reader.skipped(),
@@ -233,7 +251,7 @@ table_fragment read_image_file(const source_spec& spec,
   shard_reader reader(spec, request, out.table);
   reader.read(file);
   reader.finish();
-  out.rows_read = out.table.rows;
+  out.rows_read = reader.count();
   out.skipped = reader.skipped();
   out.first_skipped = reader.first_skipped();
   return out;

@@ -8,6 +8,9 @@
 #include <arrow/json/options.h>
 #include <arrow/json/reader.h>
 
+#include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 namespace ballast::data {
@@ -26,6 +29,75 @@ json_block json_block::as_texts(const json_names& columns) const {
     line.remove_suffix(1);
     out.add(with_texts(line, columns), one.line);
   }
+  out.bad = bad;
+  return out;
+}
+
+json_block json_block::part(size_t first, size_t count) const {
+  json_block out;
+  for (size_t i = first; i < first + count; ++i)
+    out.add(line_of(rows[i]), rows[i].line);
+  return out;
+}
+
+void json_block::blank(const std::vector<size_t>& which) {
+  const std::set<size_t> empty(which.begin(), which.end());
+  json_block out;
+  for (size_t i = 0; i < rows.size(); ++i)
+    out.add(empty.contains(i) ? "{}" : line_of(rows[i]), rows[i].line);
+  text = std::move(out.text);
+  rows = std::move(out.rows);
+}
+
+std::shared_ptr<arrow::Schema> common_schema(const json_block& of,
+                                             const json_names& floats) {
+  struct kind {
+    std::shared_ptr<arrow::DataType> type;
+    size_t rows = 0;
+  };
+  std::vector<std::string> names;
+  std::map<std::string, std::vector<kind>> found;
+  for (const json_block::row& one : of.rows) {
+    const auto alone = parse_json(of.of(one), nullptr, other_keys::are_columns);
+    if (!alone.ok())
+      continue;
+    for (const auto& field : (*alone)->schema()->fields()) {
+      std::vector<kind>& kinds = found[field->name()];
+      if (kinds.empty())
+        names.push_back(field->name());
+      const bool number = arrow::is_numeric(field->type()->id());
+      auto same = std::find_if(kinds.begin(), kinds.end(), [&](kind& its) {
+        return its.type->Equals(field->type()) ||
+               (number && arrow::is_numeric(its.type->id()));
+      });
+      if (same == kinds.end())
+        same = kinds.insert(same, {field->type()});
+      if (field->type()->id() == arrow::Type::DOUBLE)
+        same->type = field->type(); // it holds whole numbers, too
+      // A missing value says nothing.
+      same->rows += field->type()->id() == arrow::Type::NA ? 0 : 1;
+    }
+  }
+  arrow::FieldVector fields;
+  for (const std::string& name : names) {
+    const std::vector<kind>& kinds = found[name];
+    const auto most = std::max_element(
+        kinds.begin(), kinds.end(),
+        [](const kind& a, const kind& b) { return a.rows < b.rows; });
+    fields.push_back(arrow::field(
+        name, floats.contains(name) && arrow::is_numeric(most->type->id())
+                  ? arrow::float64()
+                  : most->type));
+  }
+  return arrow::schema(std::move(fields));
+}
+
+json_names floats_of(const arrow::Schema& schema, const json_names& but) {
+  json_names out;
+  for (const auto& field : schema.fields())
+    if (field->type()->id() == arrow::Type::DOUBLE &&
+        !but.contains(field->name()))
+      out.insert(field->name());
   return out;
 }
 

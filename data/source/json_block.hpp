@@ -3,6 +3,7 @@
 #pragma once
 
 #include "data/source/json_lines.hpp"
+#include "data/source/record_stream.hpp"
 
 #include <arrow/result.h>
 #include <arrow/type_fwd.h>
@@ -25,11 +26,20 @@ struct json_block {
   };
   std::string text;
   std::vector<row> rows;
+  std::vector<bad_row> bad; // of these, which are empty
 
   std::string_view of(const row& one) const {
     return std::string_view(text).substr(one.begin, one.end - one.begin);
   }
+  /// Without its end.
+  std::string_view line_of(const row& one) const {
+    return std::string_view(text).substr(one.begin, one.end - one.begin - 1);
+  }
   void add(std::string_view line, uint64_t number);
+  /// `count` rows from `first` on, and what is bad is not said.
+  json_block part(size_t first, size_t count) const;
+  /// These become empty objects.
+  void blank(const std::vector<size_t>& which);
   /// With the values of these columns as texts.
   json_block as_texts(const json_names& columns) const;
 };
@@ -40,6 +50,15 @@ enum class other_keys : uint8_t { are_columns, are_skipped, are_refused };
 arrow::Result<std::shared_ptr<arrow::RecordBatch>>
 parse_json(std::string_view text, std::shared_ptr<arrow::Schema> schema,
            other_keys others);
+
+/// Of rows that differ in their types, or are none: the columns of all that can
+/// be read, each of the type that most of them have; numbers where a column of
+/// `floats` has one.
+std::shared_ptr<arrow::Schema> common_schema(const json_block& of,
+                                             const json_names& floats);
+
+/// Its columns of float64 but for these.
+json_names floats_of(const arrow::Schema& schema, const json_names& but);
 
 /// Itself, and those within.
 size_t count_columns(const arrow::DataType& type);

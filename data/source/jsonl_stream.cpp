@@ -1,6 +1,9 @@
 #include "data/source/jsonl_stream.hpp"
 
+#include "data/base/failing_parts.hpp"
+#include "data/source/bad_rows.hpp"
 #include "data/source/batch_pieces.hpp"
+#include "data/source/json_advice.hpp"
 #include "data/source/json_block.hpp"
 #include "data/source/json_keys.hpp"
 #include "data/source/source_error.hpp"
@@ -32,7 +35,8 @@ public:
   jsonl_stream(stream_input input, std::shared_ptr<arrow::Schema> given,
                jsonl_terms how)
       : file_(std::move(input)), lines_(file_, json_line_max),
-        given_(given != nullptr), how_(std::move(how)) {
+        given_(given != nullptr),
+        how_(std::move(how)), advice_{file_.pointer(), given_} {
     for (const auto& [name, type] : how_.stated)
       stated_.insert(name);
     if (given_)
@@ -57,7 +61,8 @@ public:
   }
 
   void leave_out(const std::vector<int>& /*columns*/, bool /*all*/) override {
-    may_come_ = later_keys::numbers;
+    if (!how_.tolerant)
+      may_come_ = later_keys::numbers;
   }
 
   std::shared_ptr<arrow::RecordBatch> next() override {
@@ -82,6 +87,11 @@ public:
            " (line " + std::to_string(block_.rows.at(size_t(row)).line) + ")";
   }
 
+  uint64_t line_of(int64_t row) const override {
+    return block_.rows.at(size_t(row)).line;
+  }
+  const std::vector<bad_row>& bad_rows() const override { return block_.bad; }
+
 private:
   other_keys others() const {
     return given_ || chosen_ ? other_keys::are_skipped
@@ -95,55 +105,91 @@ private:
         within.insert(field->name());
     keys_ = known_json_keys(*schema_, within);
     if (how_.every_key)
-      exact_floats_ = floats_of(*read_);
-  }
-
-  /// That the job does not state.
-  json_names floats_of(const arrow::Schema& schema) const {
-    json_names out;
-    for (const auto& field : schema.fields())
-      if (field->type()->id() == arrow::Type::DOUBLE &&
-          !stated_.contains(field->name()))
-        out.insert(field->name());
-    return out;
+      exact_floats_ = floats_of(*read_, stated_);
   }
 
   /// The rows of block_.
-  batch_pointer parse_block() const {
+  batch_pointer parse_block() {
+    arrow::Status said;
+    batch_pointer out = parsed(block_, said);
+    if (out == nullptr && how_.tolerant) {
+      blank_bad_rows();
+      out = parsed(block_, said);
+    }
+    if (out == nullptr)
+      refuse_row(said, texts_in(*read_, stated_), others());
+    out = with_stated(out);
+    put_in_order(block_.bad);
+    return out;
+  }
+
+  /// Null: a row is not as the schema says.
+  batch_pointer parsed(const json_block& of, arrow::Status& said) const {
     const auto schema = texts_in(*read_, stated_);
     const arrow::Result<batch_pointer> batch =
-        parse_json(block_.text, schema, others());
+        parse_json(of.text, schema, others());
     if (batch.ok())
-      return with_stated(*batch);
-    const json_names floats = floats_of(*read_); // in which "NaN" may be
+      return *batch;
+    said = batch.status();
+    const json_names floats =
+        floats_of(*read_, stated_); // in which "NaN" may be
     if (!floats.empty())
-      if (const auto again = parse_json(block_.as_texts(floats).text,
+      if (const auto again = parse_json(of.as_texts(floats).text,
                                         texts_in(*schema, floats), others());
           again.ok())
-        if (const batch_pointer out = with_floats(*again, floats))
-          return with_stated(out);
-    refuse_row(batch.status(), schema, others());
+        return with_floats(*again, floats);
+    return nullptr;
+  }
+
+  void blank_bad_rows() {
+    const auto schema = texts_in(*read_, stated_);
+    std::vector<size_t> found;
+    json_block part;
+    arrow::Status said;
+    each_failing(
+        int64_t(block_.rows.size()),
+        [&](int64_t first, int64_t count) {
+          part = block_.part(size_t(first), size_t(count));
+          constexpr int64_t few = 64; // to look for numbers in texts, too
+          return parse_json(part.text, schema, others()).ok() ||
+                 (count <= few && parsed(part, said) != nullptr);
+        },
+        [&](int64_t row) {
+          const std::string_view line = part.line_of(part.rows[0]);
+          const json_complaint why = advice_.of(line, schema, words_of(said));
+          block_.bad.push_back({row, why.column, why.what, std::string(line)});
+          found.push_back(size_t(row));
+        });
+    block_.blank(found);
   }
 
   /// Cells become what the job says.
-  batch_pointer with_stated(const batch_pointer& rows) const {
+  batch_pointer with_stated(const batch_pointer& rows) {
     arrow::ArrayVector out = rows->columns();
     for (int i = 0; i < rows->num_columns(); ++i) {
       const std::string& name = read_->field(i)->name();
       const auto stated = how_.stated.find(name);
       if (stated == how_.stated.end() || stated->second == column_type::text)
         continue;
-      const cell_type type{stated->second, false, true};
-      const auto cells = text_cells_of(*out[size_t(i)]);
-      size_t bad = 0;
-      out[size_t(i)] = array_of_cells(type, cells, bad);
-      if (out[size_t(i)] == nullptr)
-        throw source_error(
-            place_of(int64_t(bad)) + ", column '" + printable(name) +
-                "': " + misfit_text(type, cells[bad], name, file_.pointer()),
-            file_.pointer(), "it is '" + printable(cells[bad], 40) + "'");
+      out[size_t(i)] = as_stated(*out[size_t(i)], name, stated->second);
     }
     return arrow::RecordBatch::Make(read_, rows->num_rows(), std::move(out));
+  }
+
+  std::shared_ptr<arrow::Array> as_stated(const arrow::Array& texts,
+                                          const std::string& name,
+                                          column_type what) {
+    const cell_type type{what, false, true};
+    const auto cells = text_cells_of(texts);
+    return array_of_cells(type, cells, [&](size_t row) {
+      const std::string why =
+          misfit_text(type, cells[row], name, file_.pointer());
+      if (!how_.tolerant)
+        throw row_error(place_of(int64_t(row)), name, why, file_.pointer(),
+                        "it is '" + printable(cells[row], 40) + "'");
+      block_.bad.push_back({int64_t(row), name, why,
+                            std::string(block_.line_of(block_.rows[row]))});
+    });
   }
 
   void use_given(std::shared_ptr<arrow::Schema> given) {
@@ -167,13 +213,13 @@ private:
     if (how_.every_key)
       keep_digits();
     columns_ = chosen_columns(schema_->num_fields());
-    told_by_ = block_.rows.size();
+    advice_.told_by = block_.rows.size();
     first_block_ = std::exchange(block_, {});
   }
 
   /// Numbers that float64 would round are text, as they stand there.
   void keep_digits() {
-    json_names floats = floats_of(*schema_);
+    json_names floats = floats_of(*schema_, stated_);
     json_names rounded;
     for (const json_block::row& row : block_.rows)
       while (const auto found = rounded_in(block_.of(row), floats)) {
@@ -202,12 +248,13 @@ private:
       const arrow::Status said = batch.status();
       if (!floats.empty())
         batch = parse_json(block_.as_texts(floats).text, nullptr, infers);
-      if (!batch.ok())
+      if (!batch.ok() && !how_.tolerant)
         refuse_row(said, nullptr, infers);
     }
     arrow::FieldVector fields;
     std::vector<std::string> names;
-    const auto found = without_times(*(*batch)->schema());
+    const auto found = without_times(
+        batch.ok() ? *(*batch)->schema() : *common_schema(block_, floats));
     for (const auto& field : found->fields()) {
       names.push_back(field->name());
       const auto stated = how_.stated.find(field->name());
@@ -252,15 +299,9 @@ private:
       }
       if (is_blank_line(line))
         continue;
-      const json_line_fault fault = check_json_line(line);
-      if (!fault.text.empty())
-        refuse_line(fault);
-      if (!first && may_come_ != later_keys::any)
-        if (const auto keys = keys_.unknown_in(line, may_come_); !keys.empty())
-          refuse_key(keys[0], std::string(line));
-      if (const auto found = rounded_in(line, exact_floats_))
-        refuse_rounded(found->first, found->second);
-      if (stated_.empty())
+      if (!is_row(line, first))
+        block_.add("{}", lines_.number());
+      else if (stated_.empty())
         block_.add(line, lines_.number());
       else
         block_.add(with_texts(line, stated_), lines_.number());
@@ -276,19 +317,49 @@ private:
     }
   }
 
+  /// False: it is a bad one, which was noted.
+  bool is_row(std::string_view line, bool first) {
+    const auto note = [&](const std::string& column, const std::string& why) {
+      block_.bad.push_back(
+          {int64_t(block_.rows.size()), column, why, std::string(line)});
+      return false;
+    };
+    const json_line_fault fault = check_json_line(line);
+    if (!fault.text.empty()) {
+      // Of a file that was cut off nobody knows how much is missing.
+      if (!how_.tolerant || (fault.unfinished && lines_.open_ended()))
+        refuse_line(fault);
+      return note({}, fault.text);
+    }
+    if (!first && may_come_ != later_keys::any)
+      if (const auto keys = keys_.unknown_in(line, may_come_); !keys.empty()) {
+        if (!how_.tolerant)
+          refuse_key(keys[0], std::string(line));
+        return note({}, new_key_text(keys[0]));
+      }
+    if (const auto found = rounded_in(line, exact_floats_)) {
+      const std::string why =
+          misfit_text({column_type::float64, true}, found->second, found->first,
+                      file_.pointer());
+      if (!how_.tolerant)
+        throw row_error(file_.name() + ": " + place_read(), found->first, why,
+                        file_.pointer(),
+                        "it is " + printable(found->second, 40));
+      return note(found->first, why);
+    }
+    return true;
+  }
+
+  std::string new_key_text(const std::string& key) const {
+    return (keys_.has(key) ? "a key within '" : "the key '") + printable(key) +
+           "' is new here, " + advice_.those_who_tell() + " not have it";
+  }
+
   /// Of the line that was read last.
   std::string place_read() const {
     return "row " +
            std::to_string(first_row_ + int64_t(block_.rows.size()) + 1) +
            " (line " + std::to_string(lines_.number()) + ")";
-  }
-
-  [[noreturn]] void refuse_rounded(const std::string& name,
-                                   const std::string& number) const {
-    file_.refuse(place_read() + ", column '" + printable(name) + "': " +
-                     misfit_text({column_type::float64, true}, number, name,
-                                 file_.pointer()),
-                 "it is " + printable(number, 40));
   }
 
   /// And other keys that come later, so that one change of the job does.
@@ -311,13 +382,8 @@ private:
       line = next;
     } while (bytes < keys_looked_for_bytes && types.size() < later_keys_max &&
              (is_blank_line(line) || check_json_line(line).text.empty()));
-    file_.refuse(place + ": " +
-                 (keys_.has(key) ? "a key within '" : "the key '") +
-                 printable(key) + "' is new here, " +
-                 (given_ ? "the first file does"
-                         : "the first " + std::to_string(told_by_) +
-                               " rows, which tell the columns, do") +
-                 " not have it; " + put_columns(types, file_.pointer()));
+    file_.refuse(place + ": " + new_key_text(key) + "; " +
+                 put_columns(types, file_.pointer()));
   }
 
   /// The line that was read last is no row.
@@ -349,75 +415,15 @@ private:
             .status();
     const std::string place = place_of(bad - block_.rows.begin());
     const std::string words = words_of(said);
-    throw source_error(place + explain(block_.of(*bad), schema, words),
-                       file_.pointer(), words);
-  }
-
-  /// ", column 'x': expected int64; ..."
-  std::string explain(std::string_view line,
-                      const std::shared_ptr<arrow::Schema>& schema,
-                      const std::string& words) const {
-    if (schema == nullptr ||
-        parse_json(line, nullptr, other_keys::are_columns).status().IsInvalid())
-      return explain_words(words);
-    for (const std::shared_ptr<arrow::Field>& field : schema->fields())
-      if (!parse_json(line, arrow::schema({field}), other_keys::are_skipped)
-               .ok())
-        return ", column '" + printable(field->name()) + "': expected " +
-               field->type()->ToString() +
-               (field->nullable() ? "" : ", which may not be missing") +
-               remedy(*field, line);
-    return explain_new_key(line, *schema);
-  }
-
-  std::string remedy(const arrow::Field& field, std::string_view line) const {
-    const auto found = type_in(line, field.name());
-    const auto was = column_type_of(*field.type());
-    return (given_
-                ? ""
-                : ", as in the first " + std::to_string(told_by_) + " rows") +
-           std::string("; correct the row") +
-           (!found || found == was
-                ? ""
-                : ", or " +
-                      put_columns({{field.name(),
-                                    was ? type_for(*was, *found) : *found}},
-                                  file_.pointer()));
-  }
-
-  std::string explain_new_key(std::string_view line,
-                              const arrow::Schema& schema) const {
-    const auto alone = parse_json(line, nullptr, other_keys::are_columns);
-    const std::string rest =
-        "is new here, the first " + std::to_string(told_by_) +
-        " rows do not have it; choose the columns to read, or state their "
-        "types";
-    if (alone.ok())
-      for (const std::shared_ptr<arrow::Field>& field :
-           (*alone)->schema()->fields())
-        if (schema.GetFieldIndex(field->name()) < 0)
-          return ": the column '" + printable(field->name()) + "' " + rest;
-    return ": a key of a nested object " + rest;
-  }
-
-  /// Between rows of the first block, or within one that is no JSON.
-  std::string explain_words(const std::string& words) const {
-    const json_complaint said = complaint_of(words);
-    if (said.column.empty())
-      return ": is no valid JSON: " + said.what;
-    std::string out = ", column '" + said.column + "':" + said.what;
-    if (said.what.find("changed") != std::string::npos)
-      out += "; correct the row, or " +
-             put_columns({{said.column.substr(0, said.column.find('/')),
-                           column_type::text}},
-                         file_.pointer());
-    return out;
+    const json_complaint why = advice_.of(block_.of(*bad), schema, words);
+    throw row_error(place, why.column, why.what, file_.pointer(), words);
   }
 
   stream_file file_;
   text_lines lines_;
   const bool given_;
   jsonl_terms how_;
+  json_advice advice_;
   json_names stated_;
   json_names exact_floats_; // whose digits are to be kept
   known_json_keys keys_;
@@ -429,7 +435,6 @@ private:
   chosen_columns columns_{0};
   json_block first_block_; // its types are known, its rows not yet out
   json_block block_;       // the rows that came last
-  size_t told_by_ = 0;     // rows that told the types
   int64_t first_row_ = 0;  // rows before it
 };
 

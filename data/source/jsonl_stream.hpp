@@ -30,6 +30,9 @@ struct jsonl_terms {
   /// as the type; as text, a nested value is what stands in the file.
   stated_types stated = {};
   bool every_key = false;
+  /// Rows that cannot be read become bad_rows(); of a column whose first rows
+  /// differ, the type is that of most of them.
+  bool tolerant = false;
 };
 
 std::unique_ptr<record_stream>

@@ -133,24 +133,24 @@ typed_column values_of(const arrow::Array& column) {
   return out;
 }
 
-bool is_bad(double number, bool tokens) {
-  if (!std::isfinite(float(number)))
-    return true;
-  return tokens && !(number >= 0 && number < double(tokens_max) &&
-                     number == std::trunc(number));
-}
-
 bad_cell first_bad(const std::vector<typed_column>& columns, int64_t rows,
                    bool tokens) {
   for (int64_t row = 0; row < rows; ++row)
     for (size_t i = 0; i < columns.size(); ++i)
       if (const double number = columns[i].at(columns[i].values, row);
-          is_bad(number, tokens))
+          is_bad_number(number, tokens))
         return {row, i, number};
   return {};
 }
 
 } // namespace
+
+bool is_bad_number(double number, bool tokens) {
+  if (!std::isfinite(float(number)))
+    return true;
+  return tokens && !(number >= 0 && number < double(tokens_max) &&
+                     number == std::trunc(number));
+}
 
 std::optional<bad_cell>
 put_rows(const std::vector<const arrow::Array*>& columns, int64_t rows,

@@ -19,6 +19,9 @@ struct number_range {
   uint32_t vocabulary = 0; // of tokens: larger than the largest
 };
 
+/// Whether one is not to be trained on.
+bool is_bad_number(double number, bool tokens);
+
 /// The first number, row by row, that is not to be trained on.
 struct bad_cell {
   int64_t row = 0;

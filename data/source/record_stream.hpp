@@ -21,6 +21,14 @@
 
 namespace ballast::data {
 
+/// A row of a batch that the file does not have as its columns promise.
+struct bad_row {
+  int64_t row = 0;    // of the batch
+  std::string column; // empty: the row as a whole
+  std::string reason; // as an error says it
+  std::string text;   // as it stands in the file, if its cells are not known
+};
+
 class record_stream {
 public:
   virtual ~record_stream() = default;
@@ -35,6 +43,15 @@ public:
   /// Row `row` of the batch that came last, as a user finds it:
   /// "people.csv: row 12 (line 14)", counted from 1.
   virtual std::string place_of(int64_t row) const = 0;
+  /// The line of a text file at which it begins, from 1; 0: there are none.
+  virtual uint64_t line_of(int64_t /*row*/) const { return 0; }
+  /// Of the batch that came last, the rows that could not be read, in order,
+  /// each once; their values count for nothing. Of a stream that was opened to
+  /// go on behind them: of others they are errors of next().
+  virtual const std::vector<bad_row>& bad_rows() const {
+    static const std::vector<bad_row> none;
+    return none;
+  }
 
   /// Of a file whose columns have no types, such as CSV: the column is read as
   /// this from now on; a cell that is not then is an error of next(). Before

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/base/errors.hpp"
+#include "runtime/base/printable.hpp"
 
 #include <string>
 #include <utility>
@@ -24,6 +25,29 @@ public:
 private:
   std::string detail_;
   std::string text_;
+};
+
+/// The same of one row, which can be left out where the job says so: which
+/// column is wrong (empty: the row as a whole), and why.
+class row_error : public source_error {
+public:
+  row_error(const std::string& place, const std::string& column,
+            std::string reason, const std::string& pointer,
+            std::string detail = {})
+      : source_error(place +
+                         (column.empty()
+                              ? ": "
+                              : ", column '" + printable(column) + "': ") +
+                         reason,
+                     pointer, std::move(detail)),
+        column_(column), reason_(std::move(reason)) {}
+
+  const std::string& column() const { return column_; }
+  const std::string& reason() const { return reason_; }
+
+private:
+  std::string column_;
+  std::string reason_;
 };
 
 /// Does the work; the message of a mistake begins with the job's field at

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 namespace ballast::data {
 
@@ -161,6 +162,13 @@ std::vector<double> feature_values(const source_table& table, size_t feature) {
 }
 
 } // namespace
+
+void source_table::number_rows() {
+  if (!taken_rows.empty())
+    return;
+  taken_rows.resize(std::max(labels.size(), targets.size()));
+  std::iota(taken_rows.begin(), taken_rows.end(), uint64_t{0});
+}
 
 std::vector<double> column_values(const source_table& table,
                                   const std::string& name,

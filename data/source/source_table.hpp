@@ -73,6 +73,10 @@ struct source_table {
     return taken_rows.empty() ? row : taken_rows[row];
   }
 
+  /// Rows so far have the numbers 0, 1, ...: says so, because the next have
+  /// not. Of a table that is being read.
+  void number_rows();
+
   /// The class, bin or cell of each row, used by placements.
   const std::vector<int32_t>& class_or_bin() const {
     return target_bins.empty() ? labels : target_bins;
@@ -104,6 +108,7 @@ struct row_room {
 };
 
 class fragment_supply;
+class row_faults;
 
 /// The context of a source that its reader needs.
 struct source_request {
@@ -125,6 +130,9 @@ struct source_request {
   std::filesystem::path spill = {};
   /// Files that others read (fragment_supply.hpp); null: nobody does.
   fragment_supply* fragments = nullptr;
+  /// Of tables and images: rows that cannot be used are left out and told here
+  /// (row_faults.hpp), which lives longer; null: the first of them is an error.
+  row_faults* faults = nullptr;
 };
 
 source_table read_idx(const source_spec& spec, const source_request& request);

@@ -44,6 +44,8 @@ struct data_spec {
   std::vector<graph::node> graph;
   source_spec train;
   std::optional<source_spec> test;
+  error_policy on_error = error_policy::fail;
+  double errors_max = 0.01;   // of the rows read; skip, quarantine
   double test_fraction = 0.2; // without `test`; stratified; 0 = no evaluation
   std::vector<pipeline_step> pipeline;
   std::vector<augment::step> augment; // of images, when a batch is made

@@ -375,6 +375,22 @@ void add_data_fields(std::vector<job_field>& f, const job_form& form) {
       return j.data.test ? *j.data.test : j.data.test.emplace();
     });
   add_field(
+      f, "/data/on_error",
+      [](job& j) -> field_place { return &j.data.on_error; },
+      "What becomes of a row that cannot be read, or not be trained on: "
+      "`fail`: the data are refused, with the first such row; `skip`: it is "
+      "left out and counted; `quarantine`: it is also written to "
+      "`quarantine.jsonl` of the run, with the reason. The rows of "
+      "`data.train`, "
+      "`data.test` and all of `data.sources`.");
+  add_field(
+      f, "/data/errors_max",
+      [](job& j) -> field_place { return &j.data.errors_max; },
+      "The part of the rows read that may be left out; more of them are an "
+      "error. Looked at from 1,000 rows on, and at the end.")
+      .between(0, 1)
+      .only_with("on_error", error_policy::skip, error_policy::quarantine);
+  add_field(
       f, "/data/test_fraction",
       [](job& j) -> field_place { return &j.data.test_fraction; },
       "Part of the rows that is kept for evaluation, stratified by label "

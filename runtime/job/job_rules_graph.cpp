@@ -29,6 +29,31 @@ void check_from(const source_spec& source, const std::string& prefix,
                         field});
 }
 
+/// What is left out of one input of a zip would shift the rows behind it, and
+/// of a batch would take the others along.
+void check_places(const data_spec& data, std::vector<failure>& mistakes) {
+  const std::string otherwise = ", or let /data/on_error be \"fail\"";
+  for (size_t i = 0; i < data.graph.size(); ++i) {
+    const std::string pointer = graph::pointer_of(i);
+    if (data.graph[i].what == graph::op::zip)
+      mistakes.push_back(
+          {errc::invalid_job,
+           pointer +
+               ": \"zip\" pairs rows by their places, which shift where a row "
+               "is left out; \"join\" by a column" +
+               otherwise,
+           pointer});
+    if (data.graph[i].what == graph::op::batch)
+      mistakes.push_back(
+          {errc::invalid_job,
+           pointer +
+               ": one bad row would take its whole \"batch\" along; leave the "
+               "node out" +
+               otherwise,
+           pointer});
+  }
+}
+
 } // namespace
 
 void check_graph(const job& in, std::vector<failure>& mistakes) {
@@ -41,6 +66,8 @@ void check_graph(const job& in, std::vector<failure>& mistakes) {
   const graph::wiring wires(names, in.data.graph);
   mistakes.insert(mistakes.end(), wires.mistakes().begin(),
                   wires.mistakes().end());
+  if (in.data.on_error != error_policy::fail)
+    check_places(in.data, mistakes);
   check_from(in.data.train, "/data/train", wires, mistakes);
   if (in.data.test)
     check_from(*in.data.test, "/data/test", wires, mistakes);

@@ -71,6 +71,12 @@ constexpr bool is_untyped(source_format what) {
   return what == source_format::csv || what == source_format::jsonl;
 }
 
+/// What becomes of a row that cannot be read, or not be trained on.
+enum class error_policy : uint8_t { fail, skip, quarantine };
+template <>
+inline constexpr auto words_of<error_policy> =
+    std::to_array<std::string_view>({"fail", "skip", "quarantine"});
+
 enum class pipeline_op : uint8_t { scale, reshape };
 template <>
 inline constexpr auto words_of<pipeline_op> =

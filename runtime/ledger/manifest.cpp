@@ -231,6 +231,10 @@ json manifest_header(const manifest& in) {
     out["left_out"] = *in.left_out;
   if (in.test_rows_trained_on)
     out["test_rows_trained_on"] = *in.test_rows_trained_on;
+  if (in.rejected)
+    out["rejected"] = {{"read", in.rejected->read},
+                       {"rows", in.rejected->rows},
+                       {"kept", in.rejected->kept}};
   if (!in.class_names.empty())
     out["class_names"] = in.class_names;
   if (in.whole_chunks)
@@ -250,6 +254,12 @@ manifest read_manifest_header(const json& in, size_t train_chunks) {
     out.test_rows_trained_on = in.at("test_rows_trained_on").get<uint64_t>();
   if (in.contains("left_out"))
     out.left_out = in.at("left_out").get<std::vector<std::string>>();
+  if (in.contains("rejected")) {
+    const json& rows = in.at("rejected");
+    out.rejected = {rows.at("read").get<uint64_t>(),
+                    rows.at("rows").get<uint64_t>(),
+                    rows.at("kept").get<uint64_t>()};
+  }
   out.class_names = in.value("class_names", std::vector<std::string>());
   out.whole_chunks = in.value("whole_chunks", false);
   out.row = read_row(in.at("row"));

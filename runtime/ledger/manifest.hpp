@@ -92,6 +92,15 @@ struct set_tables {
   friend bool operator==(const set_tables&, const set_tables&) = default;
 };
 
+/// Rows of the sources that a set lacks because something is wrong with them
+/// (job field `data.on_error`).
+struct rejected_rows {
+  uint64_t read = 0; // of the sources, with those that were left out
+  uint64_t rows = 0; // left out
+  uint64_t kept = 0; // of these, in quarantine.jsonl beside the manifest
+  friend bool operator==(const rejected_rows&, const rejected_rows&) = default;
+};
+
 /// One prepared data set. Immutable once written.
 struct manifest {
   int version = 1;
@@ -113,6 +122,8 @@ struct manifest {
   /// Of a graph: test rows that come from a source row of which the training
   /// set has a row, too. Nothing where rows are not traced.
   std::optional<uint64_t> test_rows_trained_on = {};
+  /// Nothing: a row with a mistake would have been an error.
+  std::optional<rejected_rows> rejected = {};
   std::vector<chunk_info> train;
   std::vector<chunk_info> test;
   /// The chunks are in tables beside the JSON, not in it; read from JSON alone,

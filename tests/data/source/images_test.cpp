@@ -6,6 +6,7 @@
 #include "data/source/image_codec.hpp"
 #include "data/source/image_folder.hpp"
 #include "data/source/image_rows.hpp"
+#include "data/source/row_faults.hpp"
 #include "data/source/source_table.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/random.hpp"
@@ -368,6 +369,23 @@ TEST_F(images, name_the_file_that_cannot_be_decoded) {
               HasSubstr("set/cat/torn.jpg: is text, no image"));
 }
 
+TEST_F(images, that_cannot_be_decoded_are_left_out_where_the_job_says_so) {
+  put_some();
+  put("set/apple/a.jpg", "<html>404</html>");
+  put("set/cat/a0.jpg", "no image");
+  row_faults faults;
+  source_request request;
+  request.faults = &faults;
+  const source_table table = read_source(folder_source(), request);
+  EXPECT_THAT(table.labels, ElementsAre(0, 1, 1));
+  EXPECT_THAT(reds(table), ElementsAre(blue.red, red.red, green.red));
+  EXPECT_THAT(table.taken_rows, ElementsAre(1, 2, 4));
+  EXPECT_EQ(faults.counts(), (ledger::rejected_rows{5, 2, 2}));
+  EXPECT_THAT(faults.found().lines,
+              HasSubstr("set/apple/a.jpg\",\"operator\":\"read\",\"reason\":"
+                        "\"is text, no image"));
+}
+
 TEST_F(images, refuse_folders_that_are_no_classes) {
   EXPECT_THAT(refusal(folder_source()), HasSubstr("there is no such folder"));
   put_square("set/loose.png", red);
@@ -475,6 +493,25 @@ TEST_F(images, come_out_of_archives_as_out_of_folders) {
               HasSubstr("1 member that is neither image nor label was "
                         "skipped: "));
   EXPECT_THAT(shards.notes[0], HasSubstr("s-1.tar.gz: member cat/b.txt"));
+}
+
+TEST_F(images, of_archives_are_left_out_with_their_labels) {
+  tar("s-0.tar", {{"a.png", square_},
+                  {"a.cls", "0"},
+                  {"b.png", "torn"},
+                  {"b.cls", "1"},
+                  {"c.png", square_},
+                  {"c.cls", "0.5"}});
+  tar("s-1.tar", {{"d.png", square_}, {"d.cls", "1"}});
+  row_faults faults;
+  source_request request;
+  request.faults = &faults;
+  const source_table table = read_source(tar_source("s-*.tar"), request);
+  EXPECT_THAT(table.labels, ElementsAre(0, 1));
+  EXPECT_THAT(table.taken_rows, ElementsAre(0, 3));
+  EXPECT_EQ(faults.counts(), (ledger::rejected_rows{4, 2, 2}));
+  EXPECT_THAT(faults.found().last,
+              HasSubstr("s-0.tar: member c.png: the label is no class"));
 }
 
 TEST_F(images, come_out_of_archives_that_were_put_together) {

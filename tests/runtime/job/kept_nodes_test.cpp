@@ -10,8 +10,8 @@ namespace ballast {
 namespace {
 
 using nlohmann::json;
-using testing::ElementsAre;
-using testing::IsEmpty;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 job graph_of(const std::string& nodes) {
   const json document{
