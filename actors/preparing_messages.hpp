@@ -5,10 +5,12 @@
 
 #include "actors/protocol.hpp"
 #include "runtime/job/job.hpp"
+#include "runtime/ledger/manifest.hpp"
 #include "store/work_watch.hpp"
 
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace ballast::actors {
@@ -24,7 +26,9 @@ struct set_prepared {
   set_summary set;
   std::string manifest;         // JSON
   std::filesystem::path tables; // where those are that it names
-  /// Of rows that were left out; empty: none are listed.
+  /// Of rows that were left out, if the job allows it; where they are listed,
+  /// or empty.
+  std::optional<ledger::rejected_rows> rejected = {};
   std::filesystem::path quarantine = {};
 };
 

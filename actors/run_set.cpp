@@ -96,9 +96,7 @@ void run_set::check(const set_prepared& made, const std::string& digest) {
 }
 
 void run_set::keep_rejected(const set_prepared& made) {
-  const auto about =
-      nlohmann::json::parse(made.manifest).get<ledger::manifest>();
-  if (!about.rejected)
+  if (!made.rejected)
     return;
   const std::filesystem::path to = directory_.file(data::quarantine_name);
   std::error_code none;
@@ -111,9 +109,9 @@ void run_set::keep_rejected(const set_prepared& made) {
                            "counted in manifest.json alone");
     directory_.write_file(data::quarantine_name, lines, store::outlives::power);
   }
-  if (about.rejected->rows > 0)
+  if (made.rejected->rows > 0)
     notices_.warn(data::rejected_note(
-        *about.rejected, made.quarantine.empty() ? "" : to.string()));
+        *made.rejected, made.quarantine.empty() ? "" : to.string()));
 }
 
 void run_set::copy_tables(const set_prepared& made) {

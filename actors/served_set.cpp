@@ -119,6 +119,7 @@ set_prepared served_set::about() const {
   out.manifest = parts_->manifest_text;
   if (has.tables)
     out.tables = parts_->set->folder();
+  out.rejected = has.rejected;
   if (has.rejected && has.rejected->kept > 0)
     out.quarantine = parts_->set->folder() / data::quarantine_name;
   out.set.content_id = has.content_id;

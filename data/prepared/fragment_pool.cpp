@@ -89,6 +89,7 @@ private:
 
   void name_files(std::vector<stored_file> files,
                   const fragment_choice& choice);
+  size_t files_at_once() const;
   bool is_kept(size_t file) const;
   void note(const std::string& what) const {
     if (of_.how_.note)
@@ -158,6 +159,11 @@ void fragment_pool::reading::name_files(std::vector<stored_file> files,
   }
 }
 
+size_t fragment_pool::reading::files_at_once() const {
+  return fragments_at_once(source_of(*of_.what_, pointer_).format,
+                           tasks_.at(0).file.system != nullptr);
+}
+
 bool fragment_pool::reading::is_kept(size_t file) const {
   std::error_code ignored;
   return std::filesystem::exists(of_.cache_.fragment_path(keys_[file]),
@@ -176,8 +182,7 @@ void fragment_pool::reading::begin(std::vector<stored_file> files,
   if (!of_.in_use_)
     of_.in_use_ = of_.cache_.use_fragments();
   of_.stop_.expect(bytes);
-  const source_format format = source_of(*of_.what_, pointer_).format;
-  const size_t at_once = fragments_at_once(format);
+  const size_t at_once = files_at_once();
   {
     const std::lock_guard lock(mutex_);
     board_.emplace(tasks_.size(), at_once);
@@ -315,9 +320,7 @@ void fragment_pool::reading::read_here() {
 /// What is wrong with it is found again by who reads it in its turn.
 bool fragment_pool::reading::read_one(size_t file) {
   constexpr uint64_t part = 8; // of the memory, for all that are read at once
-  const uint64_t room =
-      of_.memory_ / part /
-      fragments_at_once(source_of(*of_.what_, pointer_).format);
+  const uint64_t room = of_.memory_ / part / files_at_once();
   try {
     make_fragment(tasks_[file], room, of_.cache_, watch_);
     return true;

@@ -55,11 +55,14 @@ bool has_fragments(source_format format) {
   return false;
 }
 
-size_t fragments_at_once(source_format format) {
+size_t fragments_at_once(source_format format, bool remote) {
   // These have threads of their own: the second fills the gaps of the first.
   const bool many_threads =
       format == source_format::csv || format == source_format::webdataset;
-  return many_threads ? 2 : std::min<size_t>(work_threads(), 8);
+  constexpr size_t most = 8;
+  constexpr size_t keep_a_line_busy = 4; // while some wait for an answer
+  const size_t busy = many_threads ? 2 : std::min<size_t>(work_threads(), most);
+  return remote ? std::max(busy, keep_a_line_busy) : busy;
 }
 
 // -- joining them -------------------------------------------------------------

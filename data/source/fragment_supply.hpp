@@ -35,7 +35,8 @@ table_fragment read_fragment(const source_spec& spec,
 
 /// Whether the files of a source of this format can be read apart.
 bool has_fragments(source_format format);
-/// How many files at once keep the cores of a machine busy.
-size_t fragments_at_once(source_format format);
+/// How many files at once keep the cores of a machine busy, or, `remote`, the
+/// line to the store that has them.
+size_t fragments_at_once(source_format format, bool remote);
 
 } // namespace ballast::data

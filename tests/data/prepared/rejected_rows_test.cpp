@@ -216,7 +216,8 @@ TEST(rejected_rows, of_a_graph_are_found_by_whichever_node_fails) {
 
   nlohmann::json ahead = document;
   nlohmann::json& graph = ahead["data"]["graph"];
-  graph.insert(graph.begin() + 1, {{"op", "prefetch"}, {"as", "ahead"}});
+  const nlohmann::json node{{"op", "prefetch"}, {"as", "ahead"}};
+  graph.insert(graph.begin() + 1, node);
   const job_result other = parse_job(ahead.dump(), {}, "/");
   ASSERT_TRUE(other.value) << other.mistakes.at(0).message;
   EXPECT_EQ(quarantine_in(*prepare(*other.value, folder / "cache")), lines);
