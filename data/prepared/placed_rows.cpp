@@ -22,21 +22,8 @@ std::span<const T> picked(std::span<const T> of_row, const row_numbers& rows,
   return room;
 }
 
-/// Rather than be killed for it.
-void check_memory_for(uint64_t rows) {
-  constexpr uint64_t row_bytes = 9; // its number, and which chunk it is in
-  const uint64_t free = available_memory_bytes();
-  if (rows * row_bytes > free)
-    throw ballast_error(errc::invalid_data,
-                        "the set has " + std::to_string(rows) +
-                            " rows, whose placement takes " +
-                            std::to_string(rows * row_bytes >> 20) +
-                            " MB of memory, and this process may still use " +
-                            std::to_string(free >> 20) +
-                            " MB; prepare it where there is more, or put more "
-                            "values into a row",
-                        "/data/train");
-}
+/// Of a row: its number, and which chunk it is in.
+constexpr uint64_t placed_row_bytes = 9;
 
 } // namespace
 
@@ -48,7 +35,7 @@ uint32_t chunk_rows_of(const job& what, uint64_t rows) {
 std::vector<balance::chunk_layout> place(const job& what,
                                          const job_tables& from) {
   const row_numbers& rows = from.train_rows.rows;
-  check_memory_for(rows.size());
+  check_memory_for(rows.size(), placed_row_bytes, "/data/train");
   std::vector<int32_t> some_labels;
   std::vector<int32_t> some_bins;
   std::vector<uint32_t> some_groups;

@@ -1,6 +1,7 @@
 #include "data/source/column_choice.hpp"
 
 #include "data/source/source_error.hpp"
+#include "data/store/host_memory.hpp"
 #include "runtime/base/printable.hpp"
 
 #include <algorithm>
@@ -158,8 +159,11 @@ void table_rows::store() {
 template <class T>
 void table_rows::grow(std::vector<T>& column, size_t rows) {
   const size_t wanted = column.size() + rows;
-  if (column.capacity() < wanted)
-    column.reserve(wanted + column.size() / 8);
+  if (column.capacity() >= wanted)
+    return;
+  const size_t room = wanted + column.size() / 8;
+  check_memory_for(room, sizeof(T), "/data/train");
+  column.reserve(room);
 }
 
 float* table_rows::more(size_t rows, size_t features) {

@@ -103,6 +103,27 @@ uint64_t available_memory_bytes(const fs::path& root) {
   return limited_by_groups(kib ? *kib * 1024 : unknown_bytes, root, left_in);
 }
 
+void check_memory_for(uint64_t rows, uint64_t row_bytes,
+                      const std::string& pointer, const fs::path& root) {
+  constexpr uint64_t always_there = uint64_t{16} << 20;
+  const uint64_t wanted = rows * row_bytes;
+  if (wanted <= always_there)
+    return;
+  // Something is left for what goes on meanwhile.
+  if (const uint64_t free = available_memory_bytes(root);
+      wanted + wanted / 2 > free)
+    throw ballast_error(
+        errc::invalid_data,
+        "the set has " + std::to_string(rows) +
+            " rows or more, which take another " +
+            std::to_string(wanted >> 20) +
+            " MB of memory beside their values, and this process may use " +
+            std::to_string(free >> 20) +
+            " MB more; prepare it where there is more, or put more values "
+            "into a row",
+        pointer);
+}
+
 uint64_t total_memory_bytes(const fs::path& root) {
   const auto kib = value_in(root / "proc/meminfo", "MemTotal:");
   return limited_by_groups(kib ? *kib * 1024 : UINT64_MAX, root, limit_in);

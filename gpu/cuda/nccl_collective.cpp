@@ -15,8 +15,6 @@ using collectives::collective_errc;
 using collectives::collective_error;
 namespace {
 
-using std::chrono::steady_clock;
-
 /// Host buffers travel in pieces of this size.
 constexpr size_t staging_bytes = size_t{4} << 20;
 

@@ -107,10 +107,13 @@ class Preparing(BallastTest):
         return self.folder / "state" / "runs" / name
 
     @staticmethod
-    def readers(text, pointer="/data/train"):
-        """Who read how many files, as the coordinator's log says last."""
-        line = re.findall(re.escape(pointer) + r": of (\d+) files (\d+) were "
-                          r"read here(.*)", text)[-1]
+    def readers(one, pointer="/data/train"):
+        """Who read how many files, as the coordinator's log says last; the log
+        may be behind the files."""
+        pattern = (re.escape(pointer) + r": of (\d+) files (\d+) were "
+                   r"read here(.*)")
+        line = wait_until(lambda: re.findall(pattern, one.err),
+                          "who read the files")[-1]
         others = {name: int(count) for name, count in
                   re.findall(r"by (\S+) (\d+)", line[2])}
         return {"files": int(line[0]), "here": int(line[1]), **others}
@@ -129,7 +132,7 @@ class Preparing(BallastTest):
                 self.members(form + "-left", form + "-right")
                 self.assertEqual(self.checksums(self.trained(self.job(form))),
                                  expected)
-                who = self.readers(one.err)
+                who = self.readers(one)
                 self.assertEqual(who["files"], FILES - 1)
                 self.assertEqual(sum(who.values()), 2 * (FILES - 1), who)
                 self.assertGreater(who.get(form + "-left", 0)
@@ -160,7 +163,7 @@ class Preparing(BallastTest):
         self.node("right")
         self.members("left", "right")
         self.assertEqual(self.checksums(self.trained(job)), expected)
-        who = self.readers(one.err)
+        who = self.readers(one)
         self.assertGreater(who.get("left", 0) + who.get("right", 0), 0, who)
 
     def test_a_worker_that_dies_meanwhile_costs_no_row(self):
@@ -177,7 +180,7 @@ class Preparing(BallastTest):
                    == "done", "the end of the run")
         self.assertEqual(
             self.checksums(self.folder / "state" / "runs" / name), expected)
-        self.assertEqual(self.readers(one.err)["files"], FILES - 1)
+        self.assertEqual(self.readers(one)["files"], FILES - 1)
 
     def test_a_worker_that_stands_still_holds_up_nobody(self):
         expected = self.expected()
@@ -190,7 +193,7 @@ class Preparing(BallastTest):
         run = self.folder / "state" / "runs" / name
         wait_until(lambda: (run / "manifest.json").exists(), "the set", 40)
         self.assertEqual(self.checksums(run), expected)
-        self.assertEqual(self.readers(one.err).get("right", 0), 0)
+        self.assertEqual(self.readers(one).get("right", 0), 0)
         os.kill(stands.pid, signal.SIGCONT)
 
     def test_a_worker_with_other_files_is_left_out(self):
@@ -202,7 +205,7 @@ class Preparing(BallastTest):
         self.members("left", "right")
         self.assertEqual(self.checksums(self.trained(self.job())), expected)
         self.assertEqual(one.err.count("right reads none of them"), 1, one)
-        self.assertNotIn("right", self.readers(one.err))
+        self.assertNotIn("right", self.readers(one))
 
     def test_a_killed_coordinator_goes_on_with_the_files_that_were_read(self):
         expected = self.expected()
@@ -218,7 +221,7 @@ class Preparing(BallastTest):
         wait_until(lambda: (run / "report.json").exists(), f"the end of {one}")
         self.assertEqual(self.checksums(run), expected)
         self.assertIn(f"{kept} of {FILES - 1} files were read before", one.err)
-        who = self.readers(one.err)
+        who = self.readers(one)
         self.assertEqual(sum(who.values()) - who["files"], FILES - 1 - kept, who)
         self.assertEqual(self.kept(), 0)
 

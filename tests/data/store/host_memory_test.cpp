@@ -37,6 +37,19 @@ TEST_F(host_memory, is_what_the_environment_says_if_that_is_an_amount) {
   unsetenv("BALLAST_MEMORY_MB");
 }
 
+TEST_F(host_memory, is_asked_for_before_rows_take_it) {
+  put("proc/meminfo", "MemTotal: 900000 kB\nMemAvailable: 102400 kB\n");
+  check_memory_for(8'000'000, 8, "/data/train", root_.path());
+  check_memory_for(1'000'000, 16, "/data/train", root_.path() / "nowhere");
+  try {
+    check_memory_for(20'000'000, 8, "/data/train", root_.path());
+    ADD_FAILURE() << "160 MB fit into 100";
+  } catch (const ballast_error& e) {
+    EXPECT_NE(std::string(e.what()).find("another 152 MB"), std::string::npos)
+        << e.what();
+  }
+}
+
 TEST_F(host_memory, is_less_in_a_limited_container) {
   put("proc/meminfo", "MemAvailable: 4194304 kB\n");
   put("proc/self/cgroup", "0::/\n");
