@@ -37,6 +37,23 @@ ledger::manifest with_chunks(const nlohmann::json& about,
   return out;
 }
 
+/// The paths of its files, of a prepared set as it was made.
+std::vector<std::string> sources_of(const nlohmann::json& manifest) {
+  return manifest.is_object()
+             ? manifest.value("sources", std::vector<std::string>())
+             : std::vector<std::string>();
+}
+
+/// A set that is found in the cache may have been made of the same files
+/// elsewhere: the lines with the paths of this run.
+std::string with_paths_of_run(const std::string& lines,
+                              const set_prepared& made) {
+  std::ifstream in(made.quarantine.parent_path() / name);
+  return data::with_other_files(
+      lines, sources_of(nlohmann::json::parse(in, nullptr, false)),
+      sources_of(nlohmann::json::parse(made.manifest, nullptr, false)));
+}
+
 /// Where to look for what differs.
 std::string difference(const ledger::manifest& before,
                        const ledger::manifest& now) {
@@ -107,7 +124,8 @@ void run_set::keep_rejected(const set_prepared& made) {
       return notices_.warn(made.quarantine.string() +
                            ": cannot be read; the rows that were left out are "
                            "counted in manifest.json alone");
-    directory_.write_file(data::quarantine_name, lines, store::outlives::power);
+    directory_.write_file(data::quarantine_name, with_paths_of_run(lines, made),
+                          store::outlives::power);
   }
   if (made.rejected->rows > 0)
     notices_.warn(data::rejected_note(

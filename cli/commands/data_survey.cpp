@@ -87,7 +87,13 @@ int validate_data(const data_order& order) {
     std::cout << json_lines_text(json{{"valid", clean}, {"sources", all}})
               << "\n";
   else if (clean)
-    std::cout << "nothing in the data stands against a run\n";
+    std::cout << (is_pictures(what.data.train.format)
+                      ? "the images are only looked at when they are prepared\n"
+                      : "nothing in the data stands against a run\n");
+  else if (what.data.on_error != error_policy::fail)
+    std::cout << "with /data/on_error \"" << to_string(what.data.on_error)
+              << "\" a run leaves out such rows, up to /data/errors_max of "
+                 "them; `ballast data prepare` says which\n";
   return clean ? 0 : describe(errc::invalid_data).exit_code;
 }
 

@@ -29,6 +29,20 @@ void warn_of_empty(const std::vector<data::written_file>& files) {
                    "time, or of one group), for its share\n";
 }
 
+std::string quarantine_beside(const std::string& output) {
+  return output + "." + data::quarantine_name;
+}
+
+/// Nor is what is listed of an earlier output taken for this one's.
+void check_no_quarantine(const std::optional<row_faults>& faults,
+                         const std::string& beside) {
+  std::error_code ignored;
+  if (faults && std::filesystem::exists(quarantine_beside(beside), ignored))
+    throw ballast_error(errc::usage,
+                        printable(quarantine_beside(beside)) +
+                            ": is there; remove it, or name another output");
+}
+
 /// Beside the rows that were written to `beside`, those that were left out.
 /// Returns what is said of it, for a program and for a reader.
 struct rejected {
@@ -42,7 +56,7 @@ std::optional<rejected> keep_rejected(const std::optional<row_faults>& faults,
   const ledger::rejected_rows counts = faults->counts();
   std::string file;
   if (counts.kept > 0) {
-    file = beside + "." + data::quarantine_name;
+    file = quarantine_beside(beside);
     data::write_small_file(file, faults->found().lines);
   }
   return rejected{{{"rows", counts.rows}, {"of", counts.read}, {"file", file}},
@@ -81,6 +95,7 @@ int write_data(const data_order& order) {
   const json& request = order.request;
   const auto files = request.at("files").get<std::vector<std::string>>();
   std::optional<row_faults> faults = row_faults::of(order.what.data);
+  check_no_quarantine(faults, files.at(0));
   const auto written = data::write_nodes(
       order.what, request.at("nodes").get<std::vector<std::string>>(), files,
       order.stop, faults ? &*faults : nullptr);
@@ -96,6 +111,7 @@ int partition_data(const data_order& order) {
   terms.into = request.at("into").get<uint64_t>();
   terms.column = request.at("column").get<std::string>();
   std::optional<row_faults> faults = row_faults::of(order.what.data);
+  check_no_quarantine(faults, terms.folder);
   const auto written =
       data::partition_node(order.what, request.at("node").get<std::string>(),
                            terms, order.stop, faults ? &*faults : nullptr);

@@ -2,7 +2,9 @@
 
 #include <array>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <unistd.h>
 
@@ -33,23 +35,63 @@ void say_whose(int signal) {
   ::raise(signal);
 }
 
+/// Code of a user that ends the process would leave a command that did nothing
+/// and says that all is well.
+void say_who_ended() {
+  if (noted == nullptr)
+    return;
+  put("ballast: ");
+  put(noted);
+  put(" ended the process\n");
+  ::_exit(1);
+}
+
+/// On which a handler runs whose thread has no stack left.
+class spare_stack {
+public:
+  spare_stack() : room_(new char[size]) {
+    stack_t before{};
+    if (::sigaltstack(nullptr, &before) != 0 ||
+        (before.ss_flags & SS_DISABLE) == 0)
+      return; // it has one
+    stack_t ours{};
+    ours.ss_sp = room_.get();
+    ours.ss_size = size;
+    ours_ = ::sigaltstack(&ours, nullptr) == 0;
+  }
+  ~spare_stack() {
+    stack_t none{};
+    none.ss_flags = SS_DISABLE;
+    if (ours_)
+      ::sigaltstack(&none, nullptr);
+  }
+  spare_stack(const spare_stack&) = delete;
+
+private:
+  static constexpr size_t size = 64 << 10;
+  const std::unique_ptr<char[]> room_;
+  bool ours_ = false;
+};
+
 void watch_signals() {
+  std::atexit(say_who_ended);
   for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
     struct sigaction now {};
     if (::sigaction(signal, nullptr, &now) != 0 || now.sa_handler != SIG_DFL)
       continue;
     struct sigaction ours {};
     ours.sa_handler = say_whose;
-    ours.sa_flags = int(SA_RESETHAND | SA_NODEFER);
+    ours.sa_flags = int(SA_RESETHAND | SA_NODEFER | SA_ONSTACK);
     ::sigaction(signal, &ours, nullptr);
   }
 }
 
 } // namespace
 
-crash_note::crash_note(const char* text) noexcept : before_(noted) {
+crash_note::crash_note(const char* text) : before_(noted) {
   static std::once_flag once;
   std::call_once(once, watch_signals);
+  thread_local const spare_stack stack;
   noted = text;
 }
 

@@ -234,6 +234,8 @@ operator_call::made operator_call::apply(const arrow::RecordBatch& rows,
         return what_.apply(stream_, &input, &output, &from, said);
       },
       rows.num_rows(), place_of);
+  // What it gave is still its own: a pointer to nowhere ends the process here.
+  const crash_note note(crashed_.c_str());
   made out;
   out.rows = rows_of(output);
   out.from = origins_of(from, rows.num_rows(), out.rows->num_rows());

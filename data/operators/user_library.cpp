@@ -43,7 +43,8 @@ std::string read_library(const std::string& path, const std::string& pointer) {
                    std::string("cannot be read (") + std::strerror(errno) +
                        "); expected the file of a library of operators");
   };
-  const unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC |
+                                                O_NONBLOCK)); // not for a pipe
   struct stat about {};
   if (!file || ::fstat(file.get(), &about) != 0)
     failed();

@@ -110,11 +110,13 @@ void each_json_key(std::string_view line,
       continue;
     }
     if (line[at] == '{' || line[at] == '[') {
-      ++depth;
+      // Of a bad line that is to be left out, the keys so far are enough.
+      if (++depth > json_depth_max)
+        return;
       path[depth] = json_path_into(key[depth - 1], line[at]);
       key[depth] = path[depth];
-    } else {
-      --depth;
+    } else if (depth-- == 0) {
+      return;
     }
     ++at;
   }

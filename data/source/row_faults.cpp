@@ -148,4 +148,41 @@ std::string rejected_note(const ledger::rejected_rows& rows,
   return out;
 }
 
+namespace {
+
+/// As it begins in a line; a member of an archive may follow.
+std::string named_file(const std::string& path) {
+  const std::string quoted = json_text(nlohmann::json(without_secrets(path)));
+  return "\"file\":" + quoted.substr(0, quoted.size() - 1);
+}
+
+} // namespace
+
+std::string with_other_files(const std::string& lines,
+                             const std::vector<std::string>& then,
+                             const std::vector<std::string>& now) {
+  if (then.size() != now.size() || then == now)
+    return lines;
+  std::string out;
+  for (size_t begin = 0; begin < lines.size();) {
+    const size_t end = std::min(lines.find('\n', begin), lines.size() - 1) + 1;
+    std::string line = lines.substr(begin, end - begin);
+    const size_t at = line.find("\"file\":");
+    size_t longest = 0; // one path may begin with another
+    std::string by;
+    for (size_t i = 0; i < then.size(); ++i)
+      if (const std::string was = named_file(then[i]);
+          at != std::string::npos && was.size() > longest &&
+          line.compare(at, was.size(), was) == 0) {
+        longest = was.size();
+        by = named_file(now[i]);
+      }
+    if (longest > 0)
+      line.replace(at, longest, by);
+    out += line;
+    begin = end;
+  }
+  return out;
+}
+
 } // namespace ballast::data

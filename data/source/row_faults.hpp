@@ -92,4 +92,10 @@ private:
 std::string rejected_note(const ledger::rejected_rows& rows,
                           const std::string& where);
 
+/// Lines of quarantine.jsonl with the paths `now` in place of `then`, one for
+/// one; unchanged if these are not as many.
+std::string with_other_files(const std::string& lines,
+                             const std::vector<std::string>& then,
+                             const std::vector<std::string>& now);
+
 } // namespace ballast::data

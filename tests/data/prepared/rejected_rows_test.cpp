@@ -172,6 +172,27 @@ TEST(rejected_rows, beyond_the_limit_end_the_preparing_with_the_last_reason) {
   }
 }
 
+TEST(rejected_rows, may_nest_deeper_than_anything_is_looked_at) {
+  temporary_folder folder;
+  std::string text;
+  for (int i = 0; i < 300; ++i)
+    text += i == 100 ? "{\"a\":" + std::string(500, '[') + "1" +
+                           std::string(500, ']') + ",\"y\":0}\n"
+            : i == 200 ? "{\"a\":1}]]]]\n"
+            : i == 201 ? "]]]]{\"a\":1}\n"
+                       : "{\"a\":" + std::to_string(i) +
+                             ",\"y\":" + std::to_string(i % 2) + "}\n";
+  job what = job_of(
+      table_source(source_format::jsonl, folder.write("n.jsonl", text), "y"),
+      7);
+  what.model.kind = model_kind::logistic;
+  what.data.on_error = error_policy::quarantine;
+  what.data.errors_max = 0.05;
+  const auto set = prepare(what, folder / "cache");
+  EXPECT_EQ(*set->about().rejected, (ledger::rejected_rows{300, 3, 3}));
+  EXPECT_THAT(quarantine_in(*set), HasSubstr("\"row\":101,"));
+}
+
 TEST(rejected_rows, of_a_graph_are_found_by_whichever_node_fails) {
   temporary_folder folder;
   std::string text = "id,when,amount,y\n";

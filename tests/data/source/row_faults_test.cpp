@@ -310,6 +310,19 @@ TEST(row_faults, of_a_graph_count_a_row_once) {
   EXPECT_EQ(faults.counts(), (ledger::rejected_rows{10, 1, 1}));
 }
 
+TEST(row_faults, are_listed_with_the_paths_of_another_run) {
+  const std::string lines =
+      "{\"source\":\"a\",\"file\":\"/old/a.csv\",\"row\":1}\n"
+      "{\"source\":\"a\",\"file\":\"/old/a.csv.gz\"}\n"
+      "{\"source\":\"b\",\"file\":\"/else\"}\n";
+  EXPECT_EQ(with_other_files(lines, {"/old/a.csv", "/old/a.csv.gz"},
+                             {"/new/b.csv", "/new/c.gz"}),
+            "{\"source\":\"a\",\"file\":\"/new/b.csv\",\"row\":1}\n"
+            "{\"source\":\"a\",\"file\":\"/new/c.gz\"}\n"
+            "{\"source\":\"b\",\"file\":\"/else\"}\n");
+  EXPECT_EQ(with_other_files(lines, {"/old/a.csv"}, {}), lines);
+}
+
 /// Cells, and what is said of bad rows, of a text in small blocks.
 std::string tolerant_reading(const std::string& text, size_t threads) {
   csv_stream::terms how{"/data/train"};
