@@ -160,6 +160,20 @@ class CustomOperator(Recovery):
         self.assertIn("ballast: /data/graph/1: train (split_items of "
                       "libsplit_items.so) crashed (signal 6)", one.err)
 
+    def test_a_call_of_exit_is_no_success(self):
+        source = self.folder / "split_items.cpp"
+        source.write_text(source.read_text().replace(
+            "origins.push_back(row);", "std::exit(0);"))
+        build(source, self.library)
+        one = self.ballast("data", "prepare", self.job(), code=1)
+        self.assertIn("ballast: /data/graph/1: train (split_items of "
+                      "libsplit_items.so) ended the process", one.err)
+
+    def test_a_pipe_is_no_library(self):
+        os.mkfifo(self.folder / "libpipe.so")
+        self.refused(2, ["libpipe.so is no file of at most 1 GiB"], "data",
+                     "show", self.job(node={"library": "libpipe.so"}))
+
     def test_plain_c_is_enough(self):
         library = self.folder / "libones.so"
         subprocess.run(["gcc", "-std=c99", "-pedantic", "-Wall", "-Werror",
