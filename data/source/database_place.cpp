@@ -27,15 +27,6 @@ constexpr size_t password_bytes_max = 4096;
                       pointer);
 }
 
-[[noreturn]] void refuse_password(const std::string& pointer) {
-  throw ballast_error(
-      errc::invalid_job,
-      "the URI holds a password, which would end in logs and in the run "
-      "directory: take it out, put it into an environment variable or a file, "
-      "and name that one in password_env or password_file",
-      pointer);
-}
-
 int hex_digit(char c) {
   if (c >= '0' && c <= '9')
     return c - '0';
@@ -93,7 +84,7 @@ uri_parameters parameters_of(std::string_view text,
     out.emplace_back(percent_decoded(one.substr(0, equals), pointer),
                      percent_decoded(one.substr(equals + 1), pointer));
     if (out.back().first.find("password") != std::string::npos)
-      refuse_password(pointer);
+      refuse_password_in_uri(pointer);
   }
   return out;
 }
@@ -135,10 +126,10 @@ database_place postgres_place(const std::string& uri, std::string_view rest,
                                     : rest.substr(slash + 1);
   // A slash or an @ within a password moves what comes behind it.
   if (path.find('@') != std::string_view::npos)
-    refuse_password(pointer);
+    refuse_password_in_uri(pointer);
   if (const size_t at = authority.rfind('@'); at != std::string_view::npos) {
     if (authority.substr(0, at).find_first_of(":@") != std::string_view::npos)
-      refuse_password(pointer);
+      refuse_password_in_uri(pointer);
     authority = authority.substr(at + 1);
   }
   std::string host = hosts_without_ports(authority, pointer);
@@ -187,6 +178,15 @@ std::string password_in_file(const std::string& path,
 }
 
 } // namespace
+
+void refuse_password_in_uri(const std::string& pointer) {
+  throw ballast_error(
+      errc::invalid_job,
+      "the URI holds a password, which would end in logs and in the run "
+      "directory: take it out, put it into an environment variable or a file, "
+      "and name that one in password_env or password_file",
+      pointer);
+}
 
 database_place place_of_database(const std::string& uri,
                                  const std::string& pointer) {

@@ -29,6 +29,10 @@ database_place place_of_database(const std::string& uri,
 /// names none.
 std::string password_of(const database_spec& spec, const std::string& pointer);
 
+/// Of a place whose URI has one: ballast_error{invalid_job} that says where it
+/// belongs.
+[[noreturn]] void refuse_password_in_uri(const std::string& pointer);
+
 /// The URI for the driver: with the password, and with limits that end a
 /// connection to a server that is gone.
 std::string uri_with(const database_place& place, const std::string& password);

@@ -1,5 +1,6 @@
 #include "data/source/flight_call.hpp"
 
+#include "data/base/flight_words.hpp"
 #include "data/source/stream_file.hpp"
 #include "runtime/base/printable.hpp"
 
@@ -24,17 +25,8 @@ namespace {
 constexpr std::chrono::seconds longest_handshake{20};
 constexpr int longest_connect_ms = 10'000;
 
-/// Without what Flight and gRPC put around it: "Flight returned ... error, with
-/// message: TEXT. gRPC client debug context: ...".
 std::string words_of_server(const arrow::Status& status) {
-  std::string text = status.message();
-  constexpr std::string_view before = "with message: ";
-  if (const size_t at = text.find(before); at != std::string::npos)
-    text.erase(0, at + before.size());
-  for (const char* after :
-       {". gRPC client debug context", " gRPC client debug context",
-        ". Client context", ". Detail: "})
-    text.erase(std::min(text.find(after), text.size()));
+  const std::string text = words_in_flight_error(status.message());
   constexpr size_t characters_max = 600;
   return text.empty() ? "no reason given" : printable(text, characters_max);
 }

@@ -1,5 +1,6 @@
 #include "data/source/flight_place.hpp"
 
+#include "data/source/database_place.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/printable.hpp"
 
@@ -26,15 +27,6 @@ constexpr std::array<std::pair<std::string_view, bool>, 3> flight_schemes{
                       why + "; expected grpc://HOST:PORT/PATH or "
                             "grpc+tls://USER@HOST:PORT/PATH",
                       pointer);
-}
-
-[[noreturn]] void refuse_flight_secret(const std::string& pointer) {
-  throw ballast_error(
-      errc::invalid_job,
-      "the URI holds a password, which would end in logs and in the run "
-      "directory: take it out, put it into an environment variable or a file, "
-      "and name that one in password_env or password_file",
-      pointer);
 }
 
 /// HOST:PORT, or [::1]:PORT.
@@ -115,10 +107,10 @@ flight_place place_of_flight(const std::string& uri,
   std::string_view path = rest.substr(slash);
   // A slash or an @ within a password moves what comes behind it.
   if (path.find('@') != std::string_view::npos)
-    refuse_flight_secret(pointer);
+    refuse_password_in_uri(pointer);
   if (const size_t at = host.rfind('@'); at != std::string_view::npos) {
     if (host.substr(0, at).find_first_of(":@") != std::string_view::npos)
-      refuse_flight_secret(pointer);
+      refuse_password_in_uri(pointer);
     out.user = arrow::util::UriUnescape(host.substr(0, at));
     host.remove_prefix(at + 1);
   }

@@ -1,5 +1,6 @@
 #include "data/transfer/chunk_service.hpp"
 
+#include "data/base/flight_words.hpp"
 #include "data/transfer/flight_ticket.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/printable.hpp"
@@ -27,17 +28,9 @@ constexpr int attempts_max = 2;
 /// the first byte travels.
 constexpr int blob_preparation = 4;
 
-/// Our service's own message, without the text that Flight and gRPC put around
-/// it: "Flight returned ... error, with message: TEXT. gRPC client debug
-/// context:".
-std::string in_our_words(std::string text) {
-  constexpr std::string_view before = "with message: ";
-  if (const size_t at = text.find(before); at != std::string::npos)
-    text.erase(0, at + before.size());
-  for (const char* after :
-       {". gRPC client debug context", " gRPC client debug context",
-        ". Client context", ". Detail: "})
-    text.erase(std::min(text.find(after), text.size()));
+/// Our service's own message.
+std::string in_our_words(const std::string& error) {
+  const std::string text = words_in_flight_error(error);
   return text.empty() ? "the transfer failed" : printable(text);
 }
 
