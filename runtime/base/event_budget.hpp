@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <optional>
 
 namespace ballast {
 
@@ -17,9 +16,9 @@ public:
 
   /// True if the caller may write an event now.
   bool take(std::chrono::nanoseconds now) {
-    if (last_ && now > *last_)
+    if (now > last_)
       left_ =
-          std::min(burst_, left_ + std::chrono::duration<double>(now - *last_) /
+          std::min(burst_, left_ + std::chrono::duration<double>(now - last_) /
                                        std::chrono::duration<double>(every));
     last_ = now;
     if (left_ < 1)
@@ -31,7 +30,7 @@ public:
 private:
   double burst_;
   double left_;
-  std::optional<std::chrono::nanoseconds> last_;
+  std::chrono::nanoseconds last_ = std::chrono::nanoseconds::max(); // none
 };
 
 } // namespace ballast
