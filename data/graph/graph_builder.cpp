@@ -8,6 +8,7 @@
 #include "data/operators/flat_stream.hpp"
 #include "data/operators/join_stream.hpp"
 #include "data/operators/map_stream.hpp"
+#include "data/operators/sample_stream.hpp"
 #include "data/operators/shuffle_stream.hpp"
 #include "data/operators/sort_stream.hpp"
 #include "data/operators/split_stream.hpp"
@@ -281,6 +282,12 @@ stream_pointer graph_builder::of_one(const graph::node& one,
     return distinct_rows(std::move(from), value_of<texts>(one, "on"), how);
   case op::shuffle:
     return shuffle_rows(std::move(from), how);
+  case op::sample:
+    return sampled_rows(std::move(from),
+                        {value_of<uint64_t>(one, "rows"),
+                         value_of<std::string>(one, "by"),
+                         value_of<std::string>(one, "weight")},
+                        how);
   case op::repeat:
   case op::concat:
   case op::zip:

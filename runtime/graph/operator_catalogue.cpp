@@ -232,6 +232,24 @@ void add_ordered(std::vector<operator_about>& all) {
                  .how = flow::blocking,
                  .seeded = true});
   all.push_back(
+      {.what = op::sample,
+       .doc = "Keeps so many rows, chosen by chance, in their order; however "
+              "many come. Holds what it keeps in memory.",
+       .how = flow::blocking,
+       .seeded = true,
+       .options = {
+           {.name = "rows",
+            .doc = "How many; of fewer, all.",
+            .usual = uint64_t{0},
+            .required = true,
+            .low = 1},
+           {"by", "A column: so many rows of each of its values.", text()},
+           {"weight",
+            "A column of numbers of 0 or more: a row is chosen next with its "
+            "share of the weight that is left. Empty: all have the same "
+            "chance.",
+            text()}}});
+  all.push_back(
       {.what = op::split,
        .doc = "Deals the rows into several parts, one for each name in `as`; "
               "the same rows always, whatever the machine.",

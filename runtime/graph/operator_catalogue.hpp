@@ -38,6 +38,7 @@ enum class op : uint8_t {
   sort,
   distinct,
   shuffle,
+  sample,
   split,
   cache,
   prefetch,
@@ -111,10 +112,10 @@ namespace ballast {
 
 template <>
 inline constexpr auto words_of<graph::op> = std::to_array<std::string_view>(
-    {"filter",   "select", "drop",  "rename",  "cast",  "derive",
-     "flat_map", "map",    "limit", "repeat",  "batch", "unbatch",
-     "concat",   "zip",    "mix",   "join",    "sort",  "distinct",
-     "shuffle",  "split",  "cache", "prefetch"});
+    {"filter",   "select", "drop",  "rename", "cast",    "derive",
+     "flat_map", "map",    "limit", "repeat", "batch",   "unbatch",
+     "concat",   "zip",    "mix",   "join",   "sort",    "distinct",
+     "shuffle",  "sample", "split", "cache",  "prefetch"});
 template <>
 inline constexpr auto words_of<graph::join_kind> =
     std::to_array<std::string_view>({"inner", "left", "right", "full", "semi",
