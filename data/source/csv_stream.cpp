@@ -1,6 +1,7 @@
 #include "data/source/csv_stream.hpp"
 
 #include "data/source/cell_number.hpp"
+#include "data/source/source_error.hpp"
 #include "runtime/base/printable.hpp"
 
 #include <arrow/api.h>
@@ -63,8 +64,10 @@ bool csv_stream::more() {
 void csv_stream::read_header() {
   for (;; blocks_.pop_front()) {
     if (blocks_.empty() && !more())
-      refuse(printable(format_.path) +
-             ": is empty; expected a line with the column names");
+      throw no_rows_error(printable(format_.path) +
+                              ": is empty; expected a line with the column "
+                              "names",
+                          how_.pointer);
     csv_block& block = blocks_.front();
     csv_records records(block.text());
     std::vector<std::string_view> names;
@@ -97,8 +100,8 @@ void csv_stream::read_first_row() {
     const std::string_view empty = blocks_[i].text();
     before.lines += uint64_t(std::count(empty.begin(), empty.end(), '\n'));
   }
-  refuse(printable(format_.path) +
-         ": has no rows after its header; the data set is empty");
+  throw no_rows_error(
+      printable(format_.path) + ": has no rows after its header", how_.pointer);
 }
 
 /// Nobody could say which of two is meant.

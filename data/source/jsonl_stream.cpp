@@ -207,8 +207,10 @@ private:
   void infer() {
     read_block(true);
     if (block_.rows.empty())
-      file_.refuse("has no rows, so its columns are unknown; expected one JSON "
-                   "object in each line");
+      throw no_rows_error(file_.name() +
+                              ": has no rows, so its columns are unknown; "
+                              "expected one JSON object in each line",
+                          file_.pointer());
     schema_ = infer_block();
     if (how_.every_key)
       keep_digits();

@@ -6,6 +6,8 @@
 #include "data/source/column_choice.hpp"
 #include "data/source/row_condition.hpp"
 #include "data/source/stream_table.hpp"
+#include "data/source/row_faults.hpp"
+#include "data/source/source_error.hpp"
 #include "runtime/base/printable.hpp"
 
 #include <arrow/api.h>
@@ -143,8 +145,7 @@ public:
   }
 
   table_survey take() {
-    for (const stored_file& file : files_)
-      read(file);
+    read_all();
     std::vector<table_column> columns;
     for (const column_survey& one : out_.columns)
       columns.push_back({one.name, one.numeric});
@@ -166,6 +167,19 @@ private:
   void read(const stored_file& file) {
     const table_survey before = out_;
     const auto columns_before = by_name_;
+  /// Those without rows tell nothing, if another one has some.
+  void read_all() {
+    bool any = false;
+    for (size_t i = 0; i < files_.size(); ++i)
+      try {
+        read(files_[i]);
+        any = true;
+      } catch (const no_rows_error&) {
+        if (!any && i + 1 == files_.size())
+          throw;
+      }
+  }
+
     try {
       read_columns(file, false);
     } catch (const ballast_error& error) {
