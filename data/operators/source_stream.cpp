@@ -254,11 +254,16 @@ private:
     if (bad.empty())
       return rows;
     const uint64_t first = rows_ - uint64_t(rows->num_rows());
-    for (const bad_row& one : bad)
+    for (const bad_row& one : bad) {
+      row_fault what;
+      what.line = from_->line_of(one.row);
+      what.text = one.text;
+      if (one.text.empty())
+        what.values = cells_of(one.row);
+      add_written(what, from_->as_written(one.row), false);
       add_fault(*faults, *files_, origin_of(index_, first + uint64_t(one.row)),
-                one, from_->line_of(one.row), reading_step,
-                one.text.empty() ? cells_of(one.row)
-                                 : std::vector<named_value>{});
+                one, std::move(what));
+    }
     return without_rows(rows, bad).batch;
   }
 
@@ -277,19 +282,19 @@ private:
   source_request request_;
   std::vector<stored_file> stored_;
   size_t file_ = 0;
+  size_t first_ = 0; // that has rows
   std::unique_ptr<record_stream> from_;
   std::shared_ptr<arrow::Schema> schema_; // of the first file
   std::vector<int> columns_;              // that are read, in order
   std::vector<bool> origin_at_;           // of the output
   bool begun_ = false;
-  size_t first_ = 0; // that has rows
   uint64_t rows_ = 0;
+  uint64_t file_begin_ = 0; // of the file that is open
 };
 
 } // namespace
 
 stream_pointer source_rows(const source_spec& spec, size_t index,
-  uint64_t file_begin_ = 0; // of the file that is open
                            std::shared_ptr<row_origins> origins,
                            found_source& found, operator_context context) {
   return std::make_unique<source_stream>(spec, index, std::move(origins), found,

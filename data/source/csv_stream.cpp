@@ -341,6 +341,7 @@ const csv_stream::looked_at& csv_stream::look() const {
 }
 
 uint64_t csv_stream::line_of(int64_t row) const {
+    out.texts.push_back(rows.text());
   return look().lines.at(size_t(row));
 }
 
@@ -355,6 +356,15 @@ std::optional<std::string_view> csv_stream::text_of(int chosen,
   const int column = format_.chosen[size_t(chosen)];
   if (format_.columns[size_t(column)].type.is != column_type::text)
     return format_.value_of(look().cells[size_t(chosen)][size_t(row)]);
+written_row csv_stream::as_written(int64_t row) const {
+  written_row out;
+  out.text = look().texts.at(size_t(row));
+  while (out.text.ends_with('\n') || out.text.ends_with('\r'))
+    out.text.pop_back();
+  out.lines += uint64_t(std::count(out.text.begin(), out.text.end(), '\n'));
+  return out;
+}
+
   const auto& words =
       static_cast<const arrow::StringArray&>(*rows_.batch->column(chosen));
   return words.IsNull(row) ? std::string_view() : words.GetView(row);
