@@ -79,6 +79,8 @@ private:
   void read_first_row();
   void refuse_alike() const;
   void state_types();
+  template <class See, class Enough>
+  void look_ahead(size_t bytes_max, See see, Enough enough);
   void find_numeric();
   void find_exact();
   void find_common();
