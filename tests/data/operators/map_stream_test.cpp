@@ -232,8 +232,10 @@ TEST_F(map_test, refuses_rows_that_cannot_be) {
                                       "(expected\\x0asomething else)");
   EXPECT_EQ(refusal("refuses_far"), who + "it failed (no)");
   EXPECT_THAT(refusal("nothing"), HasSubstr("its apply() gives no rows"));
-  EXPECT_THAT(refusal("offsets"), HasSubstr("it gives rows that are damaged"));
-  EXPECT_THAT(refusal("utf8"), HasSubstr("it gives rows that are damaged"));
+  for (const char* how : {"offsets", "utf8"})
+    EXPECT_THAT(refusal(how),
+                HasSubstr(who + "column 't': it gives values that are "
+                                "damaged"));
   EXPECT_THAT(refusal("lengths"),
               HasSubstr("lengths, offsets or children that cannot be"));
   EXPECT_EQ(refusal("short"), who + "column 't': it gives 4 values for 5 rows");
@@ -243,6 +245,24 @@ TEST_F(map_test, refuses_rows_that_cannot_be) {
   EXPECT_EQ(refusal("missing"),
             who + "row 2, column 't': it gives a missing value, its open() "
                   "said that there are none");
+}
+
+TEST_F(map_test, keeps_what_it_gave_when_it_uses_its_memory_again) {
+  map_terms how = terms("again");
+  how.rows = 2;
+  how.keep = false;
+  EXPECT_THAT(lines_of(*all_of(mapped(how))),
+              ElementsAre("2 0", "4 1", "6 2", "8 3", "14 4"));
+}
+
+TEST_F(map_test, is_named_with_its_column_where_its_memory_is_not_there) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer has a report of its own";
+#endif
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(all_of(mapped(terms("wild"))),
+               "wild of libuser_operators.so\\), column 'y' crashed \\(signal "
+               "11\\)");
 }
 
 TEST_F(map_test, refuses_origins_that_cannot_be) {
