@@ -124,7 +124,7 @@ class ColumnTypes(TableTest):
         self.write("part-1.csv", "a,b\n1,01\n")
         self.write("part-2.csv", "b,a\n2,3\n5,x\n")
         self.refused(2, ["part-2.csv: row 2 (line 3), column 'a'",
-                         "found text of 1 characters"], "data", "write",
+                         "found text of 1 character"], "data", "write",
                      self.graph_job({"format": "csv", "uri":
                                      str(first.parent / "part-*.csv")}), "in",
                      self.folder / "out.csv")

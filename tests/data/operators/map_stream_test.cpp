@@ -211,7 +211,7 @@ TEST_F(map_test, names_what_an_operator_refuses_of_the_columns) {
 }
 
 TEST_F(map_test, refuses_columns_that_cannot_be) {
-  EXPECT_EQ(refusal("open_throws"), who + "it threw an exception (no\\x0away)");
+  EXPECT_EQ(refusal("open_throws"), who + "it threw an exception (no\\nway)");
   EXPECT_THAT(refusal("open_refuses").substr(0, who.size() + 20),
               who + "it failed (aaaaaaaaa");
   EXPECT_EQ(refusal("open_gives_nothing"), who + "its open() names no columns");
@@ -229,7 +229,7 @@ TEST_F(map_test, refuses_rows_that_cannot_be) {
   EXPECT_EQ(refusal("throws_odd"),
             who + "it threw an exception (of a type of its own)");
   EXPECT_EQ(refusal("refuses"), who + "row 2, column 'x': it refuses this "
-                                      "(expected\\x0asomething else)");
+                                      "(expected\\nsomething else)");
   EXPECT_EQ(refusal("refuses_far"), who + "it failed (no)");
   EXPECT_THAT(refusal("nothing"), HasSubstr("its apply() gives no rows"));
   for (const char* how : {"offsets", "utf8"})
