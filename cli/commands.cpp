@@ -10,6 +10,7 @@
 #include "runtime/job/source_uri.hpp"
 #include "runtime/messages/control.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -163,6 +164,16 @@ job load_job(const std::string& path, const std::vector<std::string>& sets) {
   return std::move(*result.value);
 }
 
+/// What only the library can tell: columns and expressions of a graph's nodes,
+/// and addresses of servers.
+static bool needs_more_checks(const data_spec& data) {
+  return !data.graph.empty() || is_sent(data.train.format) ||
+         (data.test && is_sent(data.test->format)) ||
+         std::any_of(
+             data.sources.begin(), data.sources.end(),
+             [](const auto& one) { return is_sent(one.second.format); });
+}
+
 int validate_command(const std::string& path,
                      const std::vector<std::string>& sets, bool json_output) {
   json report = {{"valid", true}};
@@ -170,7 +181,7 @@ int validate_command(const std::string& path,
   try {
     job valid = load_job(path, sets);
     report["job"] = to_json(valid);
-    if (!valid.data.graph.empty()) { // columns and expressions of its nodes
+    if (needs_more_checks(valid.data)) {
       const json request{
           {"do", "check"}, {"job", report["job"]}, {"json", json_output}};
       exit_code = call_node_library("data", {json_text(request)});

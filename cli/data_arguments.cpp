@@ -155,7 +155,7 @@ void add_source(CLI::App* command, source_arguments& from) {
   command->add_option("--where", from.where, "Only rows of which this is true");
 }
 
-/// Of commands that write the rows.
+/// Of commands that read the rows.
 void add_policy(CLI::App* command, source_arguments& from) {
   command->add_option("--on-error", from.on_error,
                       "fail, skip or quarantine: what becomes of a bad row");
@@ -276,6 +276,7 @@ void add_source_commands(CLI::App* data,
   CLI::App* profile = data->add_subcommand(
       "profile", "What each column of a source holds, over all rows");
   add_source(profile, a->from);
+  add_policy(profile, a->from);
   profile->add_flag("--json", a->as_json, "As JSON");
   profile->callback([a, &chosen] {
     chosen = [a] {

@@ -3,14 +3,21 @@
 #include "cli/commands/data.hpp"
 
 #include "data/graph/graph_stream.hpp"
+#include "data/prepared/job_tables.hpp"
 #include "data/prepared/set_identity.hpp"
+#include "data/source/database_source.hpp"
+#include "data/source/row_faults.hpp"
 #include "data/source/table_survey.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
 
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace ballast::cli {
 
@@ -36,15 +43,19 @@ data::source_request request_of(const data_order& order,
 /// False: something is wrong.
 bool look_at(const data_order& order, const source_spec& source,
              const std::string& pointer, bool as_json, json& all) {
+  std::optional<data::row_faults> passed_over =
+      data::row_faults::of(order.what.data);
   if (!is_table(source.format)) {
     if (!as_json)
       std::cout << pointer << ": " << to_string(source.format)
                 << " has no named columns to look at\n";
     return true;
   }
-  const data::table_survey found =
-      data::survey(source, request_of(order, pointer));
-  const json fix = data::fix_of(source, found);
+  data::source_request how = request_of(order, pointer);
+  if (passed_over)
+    how.faults = &*passed_over;
+  const data::table_survey found = data::survey(source, how);
+  const json fix = passed_over ? json() : data::fix_of(source, found);
   if (as_json)
     all.push_back(data::to_json(found, fix));
   else
@@ -52,11 +63,57 @@ bool look_at(const data_order& order, const source_spec& source,
   return found.clean();
 }
 
+/// Of a job that leaves bad rows out: reads as a run does, and says which.
+int tell_left_out(const data_order& order, bool as_json, json sources) {
+  constexpr size_t shown_max = 5;
+  const data::rows_left_out found = data::left_out_by(order.what, order.stop);
+  std::vector<std::string> first;
+  std::istringstream lines(found.lines);
+  for (std::string line; first.size() < shown_max && std::getline(lines, line);)
+    first.push_back(line);
+  if (as_json) {
+    json shown = json::array();
+    for (const std::string& one : first)
+      shown.push_back(json::parse(one));
+    std::cout << json_lines_text(json{{"valid", true},
+                                      {"sources", std::move(sources)},
+                                      {"left_out",
+                                       {{"rows", found.counts.rows},
+                                        {"of", found.counts.read},
+                                        {"first", std::move(shown)}}}})
+              << "\n";
+    return 0;
+  }
+  std::cout << "nothing in the data stands against a run; with /data/on_error "
+               "\""
+            << to_string(order.what.data.on_error) << "\" "
+            << data::rejected_note(found.counts, "") << "\n";
+  for (const std::string& one : first)
+    std::cout << "  " << one << "\n";
+  if (found.counts.rows > first.size())
+    std::cout << "  ... and " << found.counts.rows - first.size() << " more\n";
+  return 0;
+}
+
+/// Of sources that are no files: whether a server could be asked at all.
+void check_places(const data_spec& data) {
+  const auto check = [](const source_spec& one, const std::string& pointer) {
+    if (is_sent(one.format))
+      data::name_of_database(one, pointer);
+  };
+  check(data.train, "/data/train");
+  if (data.test)
+    check(*data.test, "/data/test");
+  for (const auto& [name, one] : data.sources)
+    check(one, "/data/sources/" + name);
+}
+
 } // namespace
 
 int check_nodes(const data_order& order) {
   const bool as_json = order.request.value("json", false);
   try {
+    check_places(order.what.data);
     data::schemas_of_nodes_here(order.what.data, order.stop);
     return 0;
   } catch (const ballast_error& error) {
@@ -83,6 +140,8 @@ int validate_data(const data_order& order) {
   if (what.data.test)
     clean =
         look_at(order, *what.data.test, "/data/test", as_json, all) && clean;
+  if (what.data.on_error != error_policy::fail)
+    return tell_left_out(order, as_json, std::move(all));
   if (as_json)
     std::cout << json_lines_text(json{{"valid", clean}, {"sources", all}})
               << "\n";
@@ -90,26 +149,34 @@ int validate_data(const data_order& order) {
     std::cout << (is_pictures(what.data.train.format)
                       ? "the images are only looked at when they are prepared\n"
                       : "nothing in the data stands against a run\n");
-  else if (what.data.on_error != error_policy::fail)
-    std::cout << "with /data/on_error \"" << to_string(what.data.on_error)
-              << "\" a run leaves out such rows, up to /data/errors_max of "
-                 "them; `ballast data prepare` says which\n";
   return clean ? 0 : describe(errc::invalid_data).exit_code;
 }
 
 int profile_data(const data_order& order) {
   const json& request = order.request;
+  std::optional<data::row_faults> faults =
+      data::row_faults::of(order.what.data);
   source_spec source = order.what.data.sources.at("in");
   source.where = request.value("where", "");
   data::source_request how;
   how.label = data::label_kind::none;
   how.pointer = "/data/sources/in";
   how.stop = order.stop;
+  how.faults = faults ? &*faults : nullptr;
   const data::table_survey found = data::survey(source, how);
-  if (request.value("json", false))
-    std::cout << json_lines_text(data::to_json(found, json())) << "\n";
-  else
-    std::cout << data::describe(found, json());
+  if (request.value("json", false)) {
+    json out = data::to_json(found, json());
+    if (faults)
+      out["left_out"] = {{"rows", faults->counts().rows},
+                         {"of", faults->counts().read}};
+    std::cout << json_lines_text(out) << "\n";
+    return 0;
+  }
+  std::cout << data::describe(found, json());
+  if (faults)
+    std::cout << data::rejected_note(faults->counts(), "") << "\n"
+              << (faults->any() ? "  the last: " + faults->found().last + "\n"
+                                : "");
   return 0;
 }
 

@@ -1,8 +1,8 @@
 /// `ballast data split|write|partition`: the rows of a job's nodes as files.
 #include "cli/commands/data.hpp"
 
-#include "data/prepared/prepare_cache.hpp"
 #include "data/sink/node_files.hpp"
+#include "data/sink/partial_path.hpp"
 #include "data/source/row_faults.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
@@ -33,32 +33,36 @@ std::string quarantine_beside(const std::string& output) {
   return output + "." + data::quarantine_name;
 }
 
+data::left_out_rows listed(std::optional<row_faults>& faults,
+                           const std::string& beside) {
+  if (!faults)
+    return {};
+  return {&*faults, quarantine_beside(beside)};
+}
+
 /// Nor is what is listed of an earlier output taken for this one's.
 void check_no_quarantine(const std::optional<row_faults>& faults,
                          const std::string& beside) {
   std::error_code ignored;
+  data::partial_path::remove_left_over(beside);
   if (faults && std::filesystem::exists(quarantine_beside(beside), ignored))
     throw ballast_error(errc::usage,
                         printable(quarantine_beside(beside)) +
                             ": is there; remove it, or name another output");
 }
 
-/// Beside the rows that were written to `beside`, those that were left out.
-/// Returns what is said of it, for a program and for a reader.
+/// What is said of the rows that were left out beside those that were written
+/// to `beside`, for a program and for a reader.
 struct rejected {
   json counts;
   std::string note;
 };
-std::optional<rejected> keep_rejected(const std::optional<row_faults>& faults,
+std::optional<rejected> tell_rejected(const std::optional<row_faults>& faults,
                                       const std::string& beside) {
   if (!faults)
     return std::nullopt;
   const ledger::rejected_rows counts = faults->counts();
-  std::string file;
-  if (counts.kept > 0) {
-    file = quarantine_beside(beside);
-    data::write_small_file(file, faults->found().lines);
-  }
+  const std::string file = counts.kept > 0 ? quarantine_beside(beside) : "";
   return rejected{{{"rows", counts.rows}, {"of", counts.read}, {"file", file}},
                   data::rejected_note(counts, file)};
 }
@@ -98,9 +102,9 @@ int write_data(const data_order& order) {
   check_no_quarantine(faults, files.at(0));
   const auto written = data::write_nodes(
       order.what, request.at("nodes").get<std::vector<std::string>>(), files,
-      order.stop, faults ? &*faults : nullptr);
+      order.stop, listed(faults, files.at(0)));
   warn_of_empty(written);
-  return print(written, request, keep_rejected(faults, files.at(0)));
+  return print(written, request, tell_rejected(faults, files.at(0)));
 }
 
 int partition_data(const data_order& order) {
@@ -114,8 +118,8 @@ int partition_data(const data_order& order) {
   check_no_quarantine(faults, terms.folder);
   const auto written =
       data::partition_node(order.what, request.at("node").get<std::string>(),
-                           terms, order.stop, faults ? &*faults : nullptr);
-  return print(written, request, keep_rejected(faults, terms.folder),
+                           terms, order.stop, listed(faults, terms.folder));
+  return print(written, request, tell_rejected(faults, terms.folder),
                terms.column);
 }
 

@@ -1,6 +1,7 @@
 #include "cli/commands/ending_signals.hpp"
 
 #include "runtime/base/thread_name.hpp"
+#include "store/unfinished.hpp"
 
 #include <unistd.h>
 
@@ -34,8 +35,10 @@ void ending_signals::watch() {
     int got = 0;
     if (sigwait(&watched_, &got) != 0 || ended_ || got == SIGUSR2)
       continue;
-    if (number_ != 0)
+    if (number_ != 0) {
+      store::remove_unfinished();
       ::_exit(128 + got);
+    }
     number_ = got;
     stop_.request_stop();
   }

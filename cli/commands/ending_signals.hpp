@@ -1,7 +1,8 @@
 /// SIGINT, SIGTERM and SIGHUP ask a command to end: its work stops at its next
 /// look at stop(), and what it has half done is removed on the way out. A
-/// second one ends the process at once. Before any other thread starts; one
-/// owner.
+/// second one, as of a user whose operator never returns, ends the process at
+/// once, without what is half done (store/unfinished.hpp). Before any other
+/// thread starts; one owner.
 #pragma once
 
 #include "store/work_watch.hpp"

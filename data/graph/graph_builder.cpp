@@ -119,16 +119,19 @@ uint64_t memory_of_operator(uint64_t most) {
 
 graph_builder::graph_builder(const data_spec& data, const graph_terms& terms,
                              std::shared_ptr<row_origins> origins,
+                             std::shared_ptr<node_counts> counts,
                              const graph::output& what)
     : data_(data), terms_(terms), origins_(std::move(origins)),
-      sources_(names_of_sources(data)), wires_(sources_, data.graph),
-      what_(what), to_keep_(graph::kept_nodes(wires_, data.graph, what)),
+      counts_(std::move(counts)), sources_(names_of_sources(data)),
+      wires_(sources_, data.graph), what_(what),
+      to_keep_(graph::kept_nodes(wires_, data.graph, what)),
       repeated_(inputs_of_repeats(data, wires_)),
       found_(std::make_shared<std::map<size_t, found_source>>()) {}
 
 graph_builder::graph_builder(const data_spec& data, const graph_terms& terms,
                              all_nodes /*unused*/)
     : data_(data), terms_(terms), origins_(std::make_shared<row_origins>()),
+      counts_(std::make_shared<node_counts>()),
       sources_(names_of_sources(data)), wires_(sources_, data.graph), what_{},
       found_(std::make_shared<std::map<size_t, found_source>>()),
       only_schemas_(true) {}
@@ -198,6 +201,12 @@ operator_context graph_builder::context_of(size_t node) const {
                  number_of(graph::draws_as(data_.graph, node)));
 }
 
+operator_context graph_builder::counted(const graph::output& what,
+                                        operator_context how) const {
+  how.given = counts_->of(what);
+  return how;
+}
+
 stream_pointer graph_builder::output(const graph::output& what) {
   if (what.of_source)
     return source(what.index);
@@ -210,14 +219,16 @@ stream_pointer graph_builder::output(const graph::output& what) {
   else
     rows = node(what.index);
   return data_.graph[what.index].what == op::split
-             ? rows_of_part(std::move(rows), what.port, context_of(what.index))
+             ? rows_of_part(std::move(rows), what.port,
+                            counted(what, context_of(what.index)))
              : std::move(rows);
 }
 
 stream_pointer graph_builder::source(size_t index) {
   const std::string& name = sources_[index];
   found_source& found = (*found_)[index];
-  const operator_context how = context("/data/sources/" + name, name, 0);
+  const operator_context how =
+      counted({true, index}, context("/data/sources/" + name, name, 0));
   stream_pointer out =
       source_rows(data_.sources.at(name), index, origins_, found, how);
   return only_schemas_ ? std::make_unique<schema_alone>(out->schema(), how)
@@ -235,12 +246,14 @@ std::shared_ptr<kept_rows> graph_builder::kept(size_t index) {
 /// Of a split all parts.
 stream_pointer graph_builder::node(size_t index) {
   const graph::node& one = data_.graph[index];
-  const operator_context how = context_of(index);
+  const bool is_split = one.what == op::split;
+  const operator_context how = counted(
+      {false, index, is_split ? node_counts::all_parts : 0}, context_of(index));
   if (graph::about(one.what).inputs_max > 1)
     return united(index, how);
   if (one.what == op::repeat)
     return repeat(index, how);
-  if (one.what == op::split)
+  if (is_split)
     return dealt(index, how);
   return of_one(one, output(wires_.inputs()[index][0]), how);
 }

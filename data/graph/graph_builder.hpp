@@ -7,6 +7,7 @@
 /// it. Errors name the field of the node.
 #pragma once
 
+#include "data/graph/node_counts.hpp"
 #include "data/operators/kept_rows.hpp"
 #include "data/operators/row_origin.hpp"
 #include "data/operators/source_stream.hpp"
@@ -36,7 +37,7 @@ public:
   /// For the rows of one output. `data` stays as long as the streams.
   graph_builder(const data_spec& data, const graph_terms& terms,
                 std::shared_ptr<row_origins> origins,
-                const graph::output& what);
+                std::shared_ptr<node_counts> counts, const graph::output& what);
 
   /// Once.
   stream_pointer build();
@@ -58,6 +59,8 @@ private:
   operator_context context(const std::string& pointer, const std::string& name,
                            uint64_t stream) const;
   operator_context context_of(size_t node) const;
+  operator_context counted(const graph::output& what,
+                           operator_context how) const;
   stream_pointer output(const graph::output& what);
   stream_pointer source(size_t index);
   stream_pointer node(size_t index);
@@ -74,6 +77,7 @@ private:
   const data_spec& data_;
   const graph_terms terms_;
   const std::shared_ptr<row_origins> origins_;
+  const std::shared_ptr<node_counts> counts_;
   const std::vector<std::string> sources_;
   const graph::wiring wires_;
   const graph::output what_;

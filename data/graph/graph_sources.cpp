@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -53,6 +54,44 @@ std::vector<std::string> graph_sources(const data_spec& data,
   std::vector<std::string> out;
   for (size_t source : needed_for(data, output).sources)
     out.push_back(names[source]);
+  return out;
+}
+
+std::set<std::string>
+sources_read_again(const data_spec& data,
+                   const std::vector<std::string>& outputs) {
+  const std::vector<std::string> names = names_of_sources(data);
+  const graph::wiring wires(names, data.graph);
+  std::map<size_t, size_t> readings; // by source; not too few
+  std::set<std::pair<bool, size_t>> passes;
+  for (const std::string& name : outputs) {
+    const graph::output what = found_in(wires, name);
+    if (!passes.emplace(what.of_source, what.index).second)
+      continue; // another part of the same split
+    if (what.of_source)
+      ++readings[what.index];
+    const graph::wiring::needed needed = wires.needs(what);
+    bool again = false;               // some node's input
+    std::map<size_t, size_t> readers; // by node
+    for (size_t node : needed.nodes) {
+      const graph::node& one = data.graph[node];
+      again = again || one.what == graph::op::repeat ||
+              (one.what == graph::op::split &&
+               graph::value_of<std::string>(one, "by") ==
+                   to_string(graph::split_kind::time));
+      for (const graph::output& from : wires.inputs()[node])
+        if (from.of_source)
+          ++readings[from.index];
+        else
+          again = ++readers[from.index] > 1 || again;
+    }
+    for (size_t source : needed.sources)
+      readings[source] += again ? 1 : 0;
+  }
+  std::set<std::string> out;
+  for (const auto& [source, times] : readings)
+    if (times > 1)
+      out.insert(names[source]);
   return out;
 }
 

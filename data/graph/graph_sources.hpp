@@ -5,6 +5,7 @@
 #include "runtime/job/job.hpp"
 
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,11 @@ graph::output output_of(const data_spec& data, const std::string& name);
 /// The sources that an output needs, by name, in order.
 std::vector<std::string> graph_sources(const data_spec& data,
                                        const std::string& output);
+/// Those of them that are read more than once for these outputs: by several
+/// nodes or outputs (the parts of one split are one), or again by a node.
+std::set<std::string>
+sources_read_again(const data_spec& data,
+                   const std::vector<std::string>& outputs);
 /// A library of operators that a node of the output calls.
 struct node_library {
   std::string path;

@@ -15,15 +15,21 @@ graph_stream::graph_stream(const data_spec& data, const std::string& output,
                            graph_terms terms)
     : graph_stream(data, output_of(data, output), std::move(terms)) {}
 
+static uint64_t left_out_so_far(const row_faults* faults) {
+  return faults != nullptr ? faults->counts().rows : 0;
+}
+
 graph_stream::graph_stream(const data_spec& data, const graph::output& output,
                            graph_terms terms, parts which)
-    : origins_(std::make_shared<row_origins>(names_of_sources(data))),
+    : data_(data), output_(output), faults_(terms.faults),
+      left_out_before_(left_out_so_far(faults_)),
+      origins_(std::make_shared<row_origins>(names_of_sources(data))),
       which_(which) {
   if (terms.spill.empty()) {
     own_folder_ = rows_folder::make();
     terms.spill = own_folder_.path();
   }
-  graph_builder builder(data, terms, origins_, output);
+  graph_builder builder(data, terms, origins_, counts_, output);
   from_ = which == parts::all ? builder.build_all_parts() : builder.build();
 }
 
@@ -36,6 +42,13 @@ std::shared_ptr<arrow::Schema> graph_stream::choose_all() {
   if (which_ == parts::all)
     fields.pop_back();
   return arrow::schema(std::move(fields));
+}
+
+void graph_stream::refuse_no_rows() const {
+  counts_->refuse_no_rows(data_, {names_of_sources(data_), data_.graph},
+                          output_, left_out_so_far(faults_) - left_out_before_,
+                          faults_ != nullptr ? faults_->found().last
+                                             : std::string());
 }
 
 namespace {

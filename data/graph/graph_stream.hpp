@@ -47,9 +47,16 @@ public:
   const row_origins& origins() const { return *origins_; }
   /// Those whose rows were read so far, each with the origin of its first.
   std::vector<source_table::file> files() const { return origins_->files(); }
+  /// It gave none: ballast_error{invalid_data} at the node where they ended.
+  [[noreturn]] void refuse_no_rows() const;
 
 private:
+  const data_spec& data_;
+  const graph::output output_;
+  const row_faults* const faults_;
+  const uint64_t left_out_before_;
   const std::shared_ptr<row_origins> origins_;
+  const std::shared_ptr<node_counts> counts_ = std::make_shared<node_counts>();
   const parts which_;
   rows_folder own_folder_; // of the streams' files, so it goes after them
   stream_pointer from_;

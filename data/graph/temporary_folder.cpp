@@ -80,13 +80,15 @@ rows_folder rows_folder::make() {
 }
 
 rows_folder::rows_folder(rows_folder&& other) noexcept
-    : path_(std::exchange(other.path_, {})), lock_(std::move(other.lock_)) {}
+    : path_(std::exchange(other.path_, {})), lock_(std::move(other.lock_)),
+      made_(std::move(other.made_)) {}
 
 rows_folder& rows_folder::operator=(rows_folder&& other) noexcept {
   if (this != &other) {
     remove();
     path_ = std::exchange(other.path_, {});
     lock_ = std::move(other.lock_);
+    made_ = std::move(other.made_);
   }
   return *this;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "runtime/base/unique_fd.hpp"
+#include "store/unfinished.hpp"
 
 #include <filesystem>
 
@@ -27,11 +28,12 @@ public:
 
 private:
   rows_folder(std::filesystem::path path, unique_fd lock)
-      : path_(std::move(path)), lock_(std::move(lock)) {}
+      : path_(std::move(path)), lock_(std::move(lock)), made_(path_) {}
   void remove() noexcept;
 
   std::filesystem::path path_;
   unique_fd lock_; // of the folder itself
+  store::unfinished made_;
 };
 
 } // namespace ballast::data

@@ -1,7 +1,9 @@
 #include "data/operators/flat_stream.hpp"
 
 #include "data/base/arrow_support.hpp"
+#include "data/operators/origin_faults.hpp"
 #include "data/operators/row_batches.hpp"
+#include "data/source/source_error.hpp"
 #include "runtime/base/printable.hpp"
 
 #include <arrow/api.h>
@@ -115,6 +117,8 @@ protected:
       const bool is_item = list != lists_.end();
       wanted_.push_back(
           {is_item, is_item ? size_t(list - lists_.begin()) : repeated.size()});
+      if (column == schema()->num_fields() - 1)
+        origin_at_ = int(repeated.size());
       if (!is_item)
         repeated.push_back(column);
     }
@@ -128,7 +132,7 @@ protected:
       const std::shared_ptr<arrow::RecordBatch> batch = from_->next();
       if (batch == nullptr)
         return nullptr;
-      open(*batch);
+      open(good_rows(batch));
     }
     // Those that are repeated decide how many at once: items are there already.
     const std::span<const uint32_t> left =
@@ -149,17 +153,46 @@ protected:
   }
 
 private:
-  void open(const arrow::RecordBatch& batch) {
-    std::vector<list_items> lists;
+  std::vector<list_items> lists_of(const arrow::RecordBatch& batch) const {
+    std::vector<list_items> out;
     for (size_t i = 0; i < lists_.size(); ++i)
-      lists.emplace_back(*batch.column(int(repeated_ + i)));
+      out.emplace_back(*batch.column(int(repeated_ + i)));
+    return out;
+  }
+
+  /// Those whose lists are equally long; another one is refused, or left out.
+  std::shared_ptr<arrow::RecordBatch>
+  good_rows(const std::shared_ptr<arrow::RecordBatch>& batch) const {
+    const std::vector<list_items> lists = lists_of(*batch);
+    std::vector<bad_row> bad;
+    for (int64_t row = 0; lists.size() > 1 && row < batch->num_rows(); ++row) {
+      const int64_t items = lists[0].count(row);
+      for (size_t i = 1; i < lists.size(); ++i)
+        if (const int64_t has = lists[i].count(row); has != items) {
+          const std::string why = misfit(has, items);
+          if (context().faults == nullptr)
+            throw row_error(from_->place_of(row), names_[i], why,
+                            context().pointer);
+          bad.push_back({row, names_[i], why, {}});
+          break;
+        }
+    }
+    return without_bad_rows(batch, origin_at_, bad, context());
+  }
+
+  std::string misfit(int64_t has, int64_t others) const {
+    return "has " + std::to_string(has) + (has == 1 ? " item" : " items") +
+           ", column '" + printable(names_[0]) + "' has " +
+           std::to_string(others) + "; expected equally many";
+  }
+
+  void open(const std::shared_ptr<arrow::RecordBatch>& good) {
+    const arrow::RecordBatch& batch = *good;
+    const std::vector<list_items> lists = lists_of(batch);
     rows_.clear();
     at_ = 0;
     for (int64_t row = 0; row < batch.num_rows(); ++row) {
       const int64_t items = lists[0].count(row);
-      for (size_t i = 1; i < lists.size(); ++i)
-        if (lists[i].count(row) != items)
-          refuse(row, i, lists[i].count(row), items);
       rows_.insert(rows_.end(), items == 0 && keep_empty_ ? 1 : size_t(items),
                    uint32_t(row));
     }
@@ -173,19 +206,6 @@ private:
                          printable(context().name));
   }
 
-  [[noreturn]] void refuse(int64_t row, size_t list, int64_t has,
-                           int64_t others) const {
-    const auto name = [this](size_t one) {
-      return "column '" + printable(names_[one]) + "'";
-    };
-    throw ballast_error(errc::invalid_data,
-                        from_->place_of(row) + ", " + name(list) + ": has " +
-                            std::to_string(has) + " items, " + name(0) +
-                            " has " + std::to_string(others) +
-                            "; expected equally many",
-                        context().pointer);
-  }
-
   struct part {
     bool is_item = false;
     size_t index = 0; // in items_, or in beside_
@@ -197,6 +217,7 @@ private:
   std::vector<int> lists_; // their columns
   std::vector<part> wanted_;
   size_t repeated_ = 0; // columns that are read before the lists
+  int origin_at_ = 0;   // of those
   // Of the batch that is handed out.
   std::shared_ptr<arrow::RecordBatch> beside_;
   arrow::ArrayVector items_;

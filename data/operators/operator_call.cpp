@@ -2,13 +2,13 @@
 
 #include "data/base/arrow_support.hpp"
 #include "data/operators/crash_note.hpp"
+#include "data/operators/foreign_buffers.hpp"
 #include "data/operators/row_batches.hpp"
 #include "data/source/source_error.hpp"
 #include "runtime/base/printable.hpp"
 
 #include <arrow/api.h>
 #include <arrow/c/bridge.h>
-#include <arrow/util/align_util.h>
 
 #include <algorithm>
 #include <cstring>
@@ -204,7 +204,7 @@ void operator_call::open(const std::string& options) {
   }
 }
 
-void operator_call::check_schema() const {
+void operator_call::check_schema() {
   if (output_->num_fields() == 0 || output_->num_fields() > made_columns_max)
     refuse("", "it names " + std::to_string(output_->num_fields()) +
                    " columns; expected 1 to " +
@@ -220,6 +220,8 @@ void operator_call::check_schema() const {
                          printable(field->type()->ToString(), 200) +
                          "; expected numbers, text, bytes, dates, times, or "
                          "lists and structs of them");
+    crashed_in_.push_back(crashed_ + ", column '" +
+                          printable(field->name(), 256) + "'");
   }
 }
 
@@ -266,20 +268,40 @@ operator_call::rows_of(ArrowArray& output) const {
       refuse("column '" + printable(output_->field(i)->name(), 256) + "'",
              "it gives " + std::to_string(output.children[i]->length) +
                  " values for " + n_rows(output.length));
+  return own_copy(output);
+}
+
+/// Checked, in memory of our own: what the library has is given back at once,
+/// so that whatever is wrong with it shows here, under its name.
+std::shared_ptr<arrow::RecordBatch>
+operator_call::own_copy(ArrowArray& output) const {
   const auto checked = [&](auto result) {
     if (!result.ok())
       refuse("", "it gives rows that are not as its open() named them",
              result.status().message());
     return std::move(result).ValueUnsafe();
   };
+  const auto each_column = [this](const auto& look) {
+    for (int i = 0; i < output_->num_fields(); ++i) {
+      const crash_note note(crashed_in_.at(size_t(i)).c_str());
+      look(i);
+    }
+  };
+  each_column([&](int i) {
+    touch_fixed(*output.children[i], *output_->field(i)->type());
+  });
   const std::shared_ptr<arrow::RecordBatch> rows =
       checked(arrow::ImportRecordBatch(&output, output_));
-  if (const arrow::Status valid = rows->ValidateFull(); !valid.ok())
-    refuse("", "it gives rows that are damaged", valid.message());
   if (bytes_of(*rows) > made_bytes_max)
     refuse("", "it gives more than 1 GiB at once; say fewer \"rows\"");
-  return checked(arrow::util::EnsureAlignment(
-      rows, arrow::util::kValueAlignment, arrow::default_memory_pool()));
+  each_column([&](int i) {
+    if (const arrow::Status valid = rows->column(i)->ValidateFull();
+        !valid.ok())
+      refuse("column '" + printable(output_->field(i)->name(), 256) + "'",
+             "it gives values that are damaged", valid.message());
+    touch_all(*rows->column_data(i));
+  });
+  return checked(rows->CopyTo(arrow::default_cpu_memory_manager()));
 }
 
 std::vector<uint32_t> operator_call::origins_of(ArrowArray& from,

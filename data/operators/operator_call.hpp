@@ -55,16 +55,18 @@ private:
             int64_t rows, const places& place_of) const;
   void open(const std::string& options);
   void close() const;
-  void check_schema() const;
+  void check_schema();
   std::shared_ptr<arrow::RecordBatch> rows_of(ArrowArray& output) const;
+  std::shared_ptr<arrow::RecordBatch> own_copy(ArrowArray& output) const;
   std::vector<uint32_t> origins_of(ArrowArray& from, int64_t rows_in,
                                    int64_t rows_out) const;
   void check_nulls(const made& what, const places& place_of) const;
 
   const ballast_operator& what_;
   const operator_context context_;
-  const std::string who_;     // "items (split_items of libmine.so)"
-  const std::string crashed_; // the same, for when it does
+  const std::string who_;               // "items (split_items of libmine.so)"
+  const std::string crashed_;           // the same, for when it does
+  std::vector<std::string> crashed_in_; // the same, by column that comes out
   const std::shared_ptr<arrow::Schema> input_;
   std::shared_ptr<arrow::Schema> output_;
   void* stream_ = nullptr;

@@ -5,6 +5,7 @@
 #include "data/operators/row_origin.hpp"
 #include "store/work_watch.hpp"
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -13,6 +14,12 @@
 namespace ballast::data {
 
 class row_faults;
+
+/// What a node, or a source, has given so far. Any thread.
+struct rows_given {
+  std::atomic<uint64_t> rows{0};
+  std::atomic<bool> ended{false}; // there are no more
+};
 
 /// What an operator of a graph needs beside its inputs.
 struct operator_context {
@@ -28,6 +35,8 @@ struct operator_context {
   /// Rows without a result are left out and told here; it lives longer. Null:
   /// the first of them is an error.
   row_faults* faults = nullptr;
+  /// Where the stream counts what it gives; null: nobody asks.
+  std::shared_ptr<rows_given> given = nullptr;
 };
 
 /// The last column of every stream of a graph: uint64, never null: which row of

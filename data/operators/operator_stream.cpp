@@ -65,8 +65,12 @@ std::shared_ptr<arrow::RecordBatch> operator_stream::next() {
   const std::shared_ptr<arrow::RecordBatch> rows = ended_ ? nullptr : produce();
   if (rows == nullptr) {
     ended_ = true;
+    if (context_.given != nullptr)
+      context_.given->ended = true;
     return nullptr;
   }
+  if (context_.given != nullptr)
+    context_.given->rows += uint64_t(rows->num_rows());
   rows_before_ = rows_;
   rows_ += rows->num_rows();
   origins_ = rows->column(origin_place_);

@@ -7,19 +7,13 @@
 namespace ballast::data {
 
 void add_fault(row_faults& faults, const row_origins& origins, uint64_t origin,
-               const bad_row& what, uint64_t line, const std::string& step,
-               std::vector<named_value> values) {
+               const bad_row& what, row_fault out) {
   row_origins::found from = origins.find(origin);
-  row_fault out;
   out.source = std::move(from.source);
   out.file = std::move(from.file);
   out.row = from.row;
-  out.line = line;
   out.column = what.column;
-  out.step = step;
   out.reason = what.reason;
-  out.text = what.text;
-  out.values = std::move(values);
   faults.add(origin, out);
 }
 
@@ -33,14 +27,25 @@ rows_with_results(std::shared_ptr<arrow::RecordBatch> batch, int origin,
   for (const made_column& one : made)
     for (failing_row& row : one.by->failing(*batch))
       bad.push_back({row.row, one.column, std::move(row.reason), {}});
+  put_in_order(bad);
+  return without_bad_rows(std::move(batch), origin, bad, context);
+}
+
+std::shared_ptr<arrow::RecordBatch>
+without_bad_rows(std::shared_ptr<arrow::RecordBatch> batch, int origin,
+                 const std::vector<bad_row>& bad,
+                 const operator_context& context) {
   if (bad.empty())
     return batch;
-  put_in_order(bad);
   const auto& origins =
       static_cast<const arrow::UInt64Array&>(*batch->column(origin));
-  for (const bad_row& one : bad)
-    add_fault(*context.faults, *context.origins, origins.Value(one.row), one, 0,
-              context.name, values_of(*batch, one.row));
+  for (const bad_row& one : bad) {
+    row_fault what;
+    what.step = context.name;
+    what.values = values_of(*batch, one.row);
+    add_fault(*context.faults, *context.origins, origins.Value(one.row), one,
+              std::move(what));
+  }
   return without_rows(batch, bad).batch;
 }
 

@@ -16,9 +16,10 @@
 
 namespace ballast::data {
 
+/// `out`: what is known beside its place and `what` is wrong: the step, lines,
+/// values, text.
 void add_fault(row_faults& faults, const row_origins& origins, uint64_t origin,
-               const bad_row& what, uint64_t line, const std::string& step,
-               std::vector<named_value> values);
+               const bad_row& what, row_fault out);
 
 /// The work of a node on a batch; which ends with the origin's column at
 /// `origin`. Rows for which one of `made` has no result are left out of the
@@ -31,5 +32,11 @@ std::shared_ptr<arrow::RecordBatch>
 rows_with_results(std::shared_ptr<arrow::RecordBatch> batch, int origin,
                   const std::vector<made_column>& made,
                   const operator_context& context);
+
+/// The same of rows that the node has found to be wrong, in order, each once.
+std::shared_ptr<arrow::RecordBatch>
+without_bad_rows(std::shared_ptr<arrow::RecordBatch> batch, int origin,
+                 const std::vector<bad_row>& bad,
+                 const operator_context& context);
 
 } // namespace ballast::data

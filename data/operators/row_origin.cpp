@@ -38,4 +38,13 @@ std::vector<source_table::file> row_origins::files() const {
   return out;
 }
 
+std::vector<std::string> row_origins::notes() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> out(notes_.begin(), notes_.end());
+  if (!without_rows_.empty())
+    out.push_back(
+        no_rows_note(without_rows_.size(), without_rows_.begin()->second));
+  return out;
+}
+
 } // namespace ballast::data

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,6 +33,18 @@ public:
     const std::lock_guard lock(mutex_);
     files_[origin_of(source, first_row)] = file;
   }
+  /// A file of a source has none; maybe told again.
+  void without_rows(size_t source, const std::string& file) {
+    const std::lock_guard lock(mutex_);
+    without_rows_.emplace(source, file);
+  }
+  /// For a user; maybe told again.
+  void note(const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    notes_.insert(text);
+  }
+  /// What was told, and which files have no rows.
+  std::vector<std::string> notes() const;
   /// "people.csv: row 12", counted from 1.
   std::string place_of(uint64_t origin) const;
   struct found {
@@ -47,6 +60,8 @@ private:
   std::vector<std::string> sources_;      // by number
   mutable std::mutex mutex_;              // guards the following
   std::map<uint64_t, std::string> files_; // by the origin of the first row
+  std::set<std::pair<size_t, std::string>> without_rows_; // by source
+  std::set<std::string> notes_;
 };
 
 } // namespace ballast::data

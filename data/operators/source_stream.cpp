@@ -4,6 +4,8 @@
 #include "data/operators/origin_faults.hpp"
 #include "data/source/array_cells.hpp"
 #include "data/source/cell_type.hpp"
+#include "data/source/database_source.hpp"
+#include "data/source/source_error.hpp"
 #include "data/source/stream_table.hpp"
 #include "runtime/base/printable.hpp"
 
@@ -56,6 +58,7 @@ public:
     if (found.schema == nullptr)
       find(found);
     stored_ = found.files;
+    file_ = first_ = found.first;
     schema_ = found.schema;
     arrow::FieldVector fields = schema_->fields();
     fields.push_back(arrow::field(origin_column, arrow::uint64(), false));
@@ -75,10 +78,12 @@ protected:
   }
 
   batch_pointer produce() override {
-    if (from_ == nullptr)
-      open_next();
-    else if (!std::exchange(begun_, true))
-      files_->opened(index_, stored_[0].name, 0);
+    if (from_ == nullptr) {
+      if (!open_next())
+        return nullptr;
+    } else if (!std::exchange(begun_, true)) {
+      files_->opened(index_, stored_[first_].name, 0);
+    }
     while (true) {
       if (const batch_pointer rows = from_->next()) {
         batch_pointer good = good_rows(with_origin(rows));
@@ -87,9 +92,11 @@ protected:
         continue;
       }
       from_ = nullptr; // and its file, while others are read
-      if (++file_ == stored_.size())
+      if (rows_ == file_begin_ && stored_.size() > 1)
+        files_->without_rows(index_, stored_[file_].name);
+      ++file_;
+      if (!open_next())
         return nullptr;
-      open_next();
     }
   }
 
@@ -97,16 +104,26 @@ private:
   /// The first to look at the source: what it opened it will read.
   void find(found_source& found) {
     found.files = stored_files(spec_, request_);
-    from_ = open(found.files.at(0));
+    while (from_ == nullptr)
+      try {
+        from_ = open(found.files.at(found.first));
+      } catch (const no_rows_error&) {
+        files_->without_rows(index_, found.files[found.first].name);
+        if (++found.first == found.files.size())
+          throw;
+      }
+    for (const std::string& note :
+         notes_of_stream(*from_, found.files[found.first].name))
+      files_->note(note);
     const std::shared_ptr<arrow::Schema> schema = from_->schema();
     if (!schema->GetAllFieldIndices(origin_column).empty())
       throw ballast_error(errc::invalid_data,
-                          printable(found.files[0].name) +
+                          printable(found.files[found.first].name) +
                               ": a column is named " + origin_column +
                               ", which means something else here; give it "
                               "another name in the file",
                           request_.pointer);
-    found.schema = operable_schema(found.files[0]);
+    found.schema = operable_schema(found.files[found.first]);
   }
 
   /// Of the file that is open.
@@ -129,11 +146,20 @@ private:
     return arrow::schema(std::move(fields));
   }
 
-  void open_next() {
+  /// That file, or the first behind it that has rows; false: there is none.
+  bool open_next() {
     begun_ = true;
-    from_ = open(stored_[file_]);
-    files_->opened(index_, stored_[file_].name, rows_);
-    from_->choose(columns_of_file());
+    for (; file_ < stored_.size(); ++file_)
+      try {
+        from_ = open(stored_[file_]);
+        file_begin_ = rows_;
+        files_->opened(index_, stored_[file_].name, rows_);
+        from_->choose(columns_of_file());
+        return true;
+      } catch (const no_rows_error&) {
+        files_->without_rows(index_, stored_[file_].name);
+      }
+    return false;
   }
 
   std::unique_ptr<record_stream> open(const stored_file& file) {
@@ -152,7 +178,7 @@ private:
       const int at = found->GetFieldIndex(field.name());
       if (at < 0)
         refuse("has no column '" + printable(field.name()) + "', the first " +
-               "file, " + printable(stored_[0].name) + ", has it");
+               "file, " + printable(stored_[first_].name) + ", has it");
       const bool numbers = holds_numbers(*field.type());
       if (const auto stated = column_type_of(*field.type());
           stated && from_->read_as(at, *stated))
@@ -161,7 +187,8 @@ private:
       if (!type.Equals(field.type()) && !(numbers && holds_numbers(type)))
         refuse("column '" + printable(field.name()) + "' has the type " +
                type.ToString() + ", in the first file, " +
-               printable(stored_[0].name) + ", " + field.type()->ToString());
+               printable(stored_[first_].name) + ", " +
+               field.type()->ToString());
       out.push_back(at);
     }
     return out;
@@ -227,11 +254,16 @@ private:
     if (bad.empty())
       return rows;
     const uint64_t first = rows_ - uint64_t(rows->num_rows());
-    for (const bad_row& one : bad)
+    for (const bad_row& one : bad) {
+      row_fault what;
+      what.line = from_->line_of(one.row);
+      what.text = one.text;
+      if (one.text.empty())
+        what.values = cells_of(one.row);
+      add_written(what, from_->as_written(one.row), false);
       add_fault(*faults, *files_, origin_of(index_, first + uint64_t(one.row)),
-                one, from_->line_of(one.row), reading_step,
-                one.text.empty() ? cells_of(one.row)
-                                 : std::vector<named_value>{});
+                one, std::move(what));
+    }
     return without_rows(rows, bad).batch;
   }
 
@@ -250,12 +282,14 @@ private:
   source_request request_;
   std::vector<stored_file> stored_;
   size_t file_ = 0;
+  size_t first_ = 0; // that has rows
   std::unique_ptr<record_stream> from_;
   std::shared_ptr<arrow::Schema> schema_; // of the first file
   std::vector<int> columns_;              // that are read, in order
   std::vector<bool> origin_at_;           // of the output
   bool begun_ = false;
   uint64_t rows_ = 0;
+  uint64_t file_begin_ = 0; // of the file that is open
 };
 
 } // namespace

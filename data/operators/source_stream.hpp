@@ -1,5 +1,6 @@
 /// A source of a graph: the rows of its files, one after another, each with its
-/// origin. The schema is that of the first file; a column that a later one
+/// origin. The schema is that of the first file; text files without rows are
+/// passed over where another one has some. A column that a later one
 /// lacks, or has with a type that does not become the first's, is refused
 /// before a row of that file is read. Includes Arrow; for source files of data/
 /// only.
@@ -21,6 +22,7 @@ namespace ballast::data {
 struct found_source {
   std::vector<stored_file> files;
   std::shared_ptr<arrow::Schema> schema = nullptr; // null: nobody yet
+  size_t first = 0; // of the files, that has rows: the schema is its
 };
 
 /// `index`: of the source in origins; `spec` stays as long as the stream.

@@ -1,11 +1,13 @@
 #include "data/prepared/job_tables.hpp"
 
+#include "data/graph/temporary_folder.hpp"
 #include "data/prepared/fragment_pool.hpp"
 #include "data/prepared/prepare_cache.hpp"
 #include "data/prepared/set_identity.hpp"
 #include "data/prepared/set_rows.hpp"
 #include "data/prepared/test_split.hpp"
 #include "data/source/row_faults.hpp"
+#include "data/store/host_memory.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/placement/joint_bins.hpp"
 #include "runtime/placement/row_cells.hpp"
@@ -61,6 +63,16 @@ std::string read_quarantine(const prepared_set& of) {
 }
 
 } // namespace
+
+rows_left_out left_out_by(job what, const store::work_watch& stop) {
+  constexpr uint64_t part = 4;                   // as when a set is prepared
+  what.data.on_error = error_policy::quarantine; // with the lines
+  const rows_folder folder = rows_folder::make();
+  write_options how{folder.path(), available_memory_bytes() / part, stop};
+  job_tables tables(what, how);
+  return {tables.rejected.value_or(ledger::rejected_rows{}),
+          std::move(tables.quarantine)};
+}
 
 job_tables::job_tables(const job& what, const write_options& how) {
   read(what, how);

@@ -18,6 +18,15 @@
 
 namespace ballast::data {
 
+/// What a job leaves out of its sources, because it says so.
+struct rows_left_out {
+  ledger::rejected_rows counts;
+  std::string lines; // of quarantine.jsonl
+};
+/// By reading all rows as a run would; what comes of them is dropped. Errors:
+/// all that a run refuses.
+rows_left_out left_out_by(job what, const store::work_watch& stop);
+
 struct job_tables {
   source_table train;
   std::optional<source_table> test; // if the job names one

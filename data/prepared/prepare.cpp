@@ -18,6 +18,7 @@
 #include "runtime/base/printable.hpp"
 #include "runtime/placement/row_lists.hpp"
 #include "store/sync_path.hpp"
+#include "store/unfinished.hpp"
 #include "store/work_watch.hpp"
 
 #include <algorithm>
@@ -115,6 +116,7 @@ uint64_t rows_memory(const prepare_options& options) {
 /// Removes a half-written folder on every exit.
 struct folder_guard {
   fs::path path;
+  store::unfinished made{path};
   ~folder_guard() {
     std::error_code ignored;
     if (!path.empty())

@@ -319,6 +319,8 @@ std::string prepare_cache::hash_of(const image_folder& folder,
     for (; next < folder.files.size() && readers.under_way() < readers.wanted();
          ++next)
       readers.give([&one = folder.files[next], &folder, &pointer, &stop] {
+        if (one.is_gone)
+          return std::string("a link that leads nowhere");
         return hash_of_unchanged(folder.path + "/" + one.name, one.stamp,
                                  pointer, stop);
       });

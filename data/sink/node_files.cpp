@@ -5,18 +5,24 @@
 #include "data/graph/graph_stream.hpp"
 #include "data/operators/operator_stream.hpp"
 #include "data/operators/row_batches.hpp"
+#include "data/sink/partial_path.hpp"
 #include "data/sink/record_writer.hpp"
 #include "data/sink/source_versions.hpp"
 #include "data/source/array_cells.hpp"
 #include "data/source/row_faults.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/printable.hpp"
+#include "store/refuse_file.hpp"
+#include "store/sync_path.hpp"
 
 #include <arrow/api.h>
 #include <arrow/compute/api_vector.h>
 
+#include <cerrno>
+#include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 namespace ballast::data {
@@ -27,33 +33,14 @@ namespace {
 
 constexpr size_t partitions_max = 4096;
 
-/// Files of a folder that is not there yet; which rows go where is the
-/// subclass's.
+/// Files of a folder that is not there yet.
 class partition_files {
 public:
   partition_files(fs::path folder, std::string format,
                   std::shared_ptr<arrow::Schema> schema)
-      : folder_(std::move(folder)), format_(std::move(format)),
-        schema_(std::move(schema)) {
-    format_of("x." + format_); // refuses what is no format
-    std::error_code error;
-    if (fs::exists(folder_, error))
-      throw ballast_error(errc::usage,
-                          printable(folder_.string()) +
-                              ": is there; remove it, or name another folder");
-    fs::create_directories(folder_, error);
-    if (error)
-      throw ballast_error(errc::run_dir_unusable,
-                          "cannot make the folder " +
-                              printable(folder_.string()) + ": " +
-                              error.message());
-  }
-  ~partition_files() {
-    files_.clear();
-    std::error_code ignored;
-    if (!finished_)
-      fs::remove_all(folder_, ignored);
-  }
+      : format_(std::move(format)), schema_(std::move(schema)),
+        folder_(checked(std::move(folder), format_),
+                partial_path::kind::folder) {}
 
   void write(const std::string& name,
              const std::shared_ptr<arrow::RecordBatch>& rows) {
@@ -65,10 +52,11 @@ public:
                                 std::to_string(partitions_max) +
                                 " values; take a column that has fewer, or "
                                 "--into");
-      to.path = folder_ / (name + "." + format_);
+      to.name = name + "." + format_;
+      const fs::path at = folder_.path() / to.name;
       std::error_code ignored;
-      fs::create_directories(to.path.parent_path(), ignored);
-      to.writer = open_writer(to.path, schema_);
+      fs::create_directories(at.parent_path(), ignored);
+      to.writer = open_writer(folder_.place() / to.name, at, schema_);
     }
     to.writer->write(rows);
     to.rows += uint64_t(rows->num_rows());
@@ -78,24 +66,34 @@ public:
     std::vector<written_file> out;
     for (auto& [name, one] : files_) {
       one.writer->finish();
-      out.push_back({one.path, one.rows});
+      const fs::path folder = (folder_.path() / one.name).parent_path();
+      if (folder != folder_.path())
+        store::sync_path(folder);
+      out.push_back({folder_.place() / one.name, one.rows});
     }
-    finished_ = true;
+    store::sync_path(folder_.path());
     return out;
   }
+  partial_path& folder() { return folder_; }
 
 private:
+  static fs::path checked(fs::path folder, const std::string& format) {
+    format_of("x." + format); // refuses what is no format
+    partial_path::remove_left_over(folder);
+    check_free(folder, partial_path::kind::folder);
+    return folder;
+  }
+
   struct file {
-    fs::path path;
+    std::string name; // in the folder
     std::unique_ptr<record_writer> writer;
     uint64_t rows = 0;
   };
 
-  const fs::path folder_;
   const std::string format_;
   const std::shared_ptr<arrow::Schema> schema_;
+  partial_path folder_;
   std::map<std::string, file> files_;
-  bool finished_ = false;
 };
 
 std::string numbered(uint64_t number) {
@@ -123,9 +121,14 @@ std::string escaped(const std::string& value) {
 struct output_file {
   fs::path path;
   graph::output from;
+  std::optional<partial_path> made = {};
   std::unique_ptr<record_writer> writer = nullptr;
   uint64_t rows = 0;
 
+  void open(const std::shared_ptr<arrow::Schema>& schema) {
+    made.emplace(path, partial_path::kind::file);
+    writer = open_writer(path, made->path(), schema);
+  }
   void write(const std::shared_ptr<arrow::RecordBatch>& batch) {
     writer->write(batch);
     rows += uint64_t(batch->num_rows());
@@ -147,7 +150,7 @@ graph_terms terms_of(const job& what, const store::work_watch& stop,
 
 void write_rows(const job& what, output_file& to, const graph_terms& how) {
   graph_stream rows(what.data, to.from, how);
-  to.writer = open_writer(to.path, rows.choose_all());
+  to.open(rows.choose_all());
   while (const auto batch = rows.next())
     to.write(batch);
 }
@@ -160,7 +163,7 @@ void write_parts(const job& what, const std::vector<output_file*>& to,
   graph_stream rows(what.data, to[0]->from, how, graph_stream::parts::all);
   const std::shared_ptr<arrow::Schema> schema = rows.choose_all();
   for (output_file* one : to)
-    one->writer = open_writer(one->path, schema);
+    one->open(schema);
   while (const auto batch = rows.next()) {
     const auto& parts = static_cast<const arrow::UInt8Array&>(
         *batch->column(schema->num_fields()));
@@ -176,20 +179,33 @@ void write_parts(const job& what, const std::vector<output_file*>& to,
   }
 }
 
-/// All of them, or none.
-std::vector<written_file> published(const std::vector<output_file>& all) {
-  std::vector<written_file> out;
-  try {
-    for (const output_file& one : all) {
-      one.writer->finish();
-      out.push_back({one.path, one.rows});
-    }
-  } catch (...) {
-    std::error_code ignored;
-    for (const written_file& one : out)
-      fs::remove(one.path, ignored);
-    throw;
+/// With the rows that were left out, if any are to be listed.
+void publish(std::vector<partial_path*> all, const left_out_rows& left_out) {
+  std::optional<partial_path> listed;
+  if (left_out.faults != nullptr && left_out.faults->counts().kept > 0 &&
+      !left_out.file.empty()) {
+    listed.emplace(left_out.file, partial_path::kind::file);
+    std::ofstream out(listed->path(), std::ios::binary);
+    out << left_out.faults->found().lines;
+    out.close();
+    if (!out)
+      store::refuse_file(left_out.file, "write", errno);
+    store::sync_path(listed->path());
+    all.push_back(&*listed);
   }
+  partial_path::publish(all);
+}
+
+std::vector<written_file> published(std::vector<output_file>& all,
+                                    const left_out_rows& left_out) {
+  std::vector<written_file> out;
+  std::vector<partial_path*> made;
+  for (output_file& one : all) {
+    one.writer->finish();
+    made.push_back(&*one.made);
+    out.push_back({one.path, one.rows});
+  }
+  publish(std::move(made), left_out);
   return out;
 }
 
@@ -199,11 +215,12 @@ std::vector<written_file> write_nodes(const job& what,
                                       const std::vector<std::string>& nodes,
                                       const std::vector<std::string>& files,
                                       const store::work_watch& stop,
-                                      row_faults* faults) {
-  const graph_terms how = terms_of(what, stop, faults);
+                                      const left_out_rows& left_out) {
+  const graph_terms how = terms_of(what, stop, left_out.faults);
   std::vector<output_file> out;
   for (size_t i = 0; i < nodes.size(); ++i) {
     check_output(what.data, nodes[i], "a node");
+    partial_path::remove_left_over(files[i]);
     check_writable(files[i]);
     for (const output_file& other : out)
       if (fs::absolute(other.path).lexically_normal() ==
@@ -212,7 +229,9 @@ std::vector<written_file> write_nodes(const job& what,
                             printable(files[i]) +
                                 ": is named twice; each part needs a file of "
                                 "its own");
-    out.push_back({files[i], output_of(what.data, nodes[i])});
+    output_file& one = out.emplace_back();
+    one.path = files[i];
+    one.from = output_of(what.data, nodes[i]);
   }
   schemas_of_nodes(what.data, stop);
   const source_versions sources(what.data, nodes, stop);
@@ -229,20 +248,20 @@ std::vector<written_file> write_nodes(const job& what,
     else
       write_rows(what, out[i], how);
   }
-  if (faults != nullptr)
-    faults->check(/*at_end=*/true);
+  if (left_out.faults != nullptr)
+    left_out.faults->check(/*at_end=*/true);
   sources.check_unchanged();
-  return published(out);
+  return published(out, left_out);
 }
 
 std::vector<written_file> partition_node(const job& what,
                                          const std::string& node,
                                          const partition_terms& terms,
                                          const store::work_watch& stop,
-                                         row_faults* faults) {
+                                         const left_out_rows& left_out) {
   schemas_of_nodes(what.data, stop);
   const source_versions sources(what.data, {node}, stop);
-  graph_stream rows(what.data, node, terms_of(what, stop, faults));
+  graph_stream rows(what.data, node, terms_of(what, stop, left_out.faults));
   const std::shared_ptr<arrow::Schema> all = rows.choose_all();
   const std::string& column = terms.column;
   const int by = column.empty() ? -1 : find_column(*all, column, "--by");
@@ -269,10 +288,12 @@ std::vector<written_file> partition_node(const job& what,
                             .record_batch());
     }
   }
-  if (faults != nullptr)
-    faults->check(/*at_end=*/true);
+  if (left_out.faults != nullptr)
+    left_out.faults->check(/*at_end=*/true);
   sources.check_unchanged();
-  return files.finish();
+  std::vector<written_file> out = files.finish();
+  publish({&files.folder()}, left_out);
+  return out;
 }
 
 } // namespace ballast::data

@@ -1,8 +1,8 @@
 /// Writes the rows of a job's sources and nodes as files. All of them appear,
-/// or none does; none if a source changed meanwhile. The parts of one split
-/// come from one pass. One thread. Errors: those of graph_stream and
-/// record_writer; ballast_error{usage} of names that are not there or that are
-/// taken, {invalid_data} of a source that changed.
+/// or none does (partial_path.hpp); none if a source changed meanwhile. The
+/// parts of one split come from one pass. One thread. Errors: those of
+/// graph_stream and record_writer; ballast_error{usage} of names that are not
+/// there or that are taken, {invalid_data} of a source that changed.
 #pragma once
 
 #include "runtime/job/job.hpp"
@@ -22,13 +22,19 @@ struct written_file {
   uint64_t rows = 0;
 };
 
-/// Node i into file i. `faults`: of rows that are left out; null: the first is
-/// an error.
+/// Rows that are left out; without `faults` the first of them is an error.
+struct left_out_rows {
+  row_faults* faults = nullptr;
+  /// Where their lines go if there are any; appears with the other files.
+  std::filesystem::path file = {};
+};
+
+/// Node i into file i.
 std::vector<written_file> write_nodes(const job& what,
                                       const std::vector<std::string>& nodes,
                                       const std::vector<std::string>& files,
                                       const store::work_watch& stop = {},
-                                      row_faults* faults = nullptr);
+                                      const left_out_rows& left_out = {});
 
 struct partition_terms {
   std::string folder; // that is not there yet
@@ -43,6 +49,6 @@ std::vector<written_file> partition_node(const job& what,
                                          const std::string& node,
                                          const partition_terms& terms,
                                          const store::work_watch& stop = {},
-                                         row_faults* faults = nullptr);
+                                         const left_out_rows& left_out = {});
 
 } // namespace ballast::data

@@ -2,6 +2,7 @@
 
 #include "data/base/arrow_support.hpp"
 #include "data/sink/json_rows.hpp"
+#include "data/sink/partial_path.hpp"
 #include "runtime/base/check.hpp"
 #include "runtime/base/printable.hpp"
 #include "runtime/job/format_names.hpp"
@@ -17,8 +18,6 @@
 #include <parquet/arrow/writer.h>
 
 #include <string>
-#include <system_error>
-#include <unistd.h>
 #include <utility>
 
 namespace ballast::data {
@@ -170,27 +169,15 @@ void check_cells(const arrow::Schema& schema, const std::string& context) {
 
 class file_writer final : public record_writer {
 public:
-  file_writer(fs::path path, const schema_pointer& schema)
-      : path_(std::move(path)),
-        partial_(path_.string() + "." + std::to_string(::getpid()) +
-                 ".partial"),
-        context_("cannot write " + printable(path_.string())) {
-    check_writable(path_);
-    if (format_of(path_) == source_format::csv)
+  file_writer(const fs::path& path, fs::path at, const schema_pointer& schema)
+      : at_(std::move(at)),
+        context_("cannot write " + printable(path.string())) {
+    if (format_of(path) == source_format::csv)
       check_cells(*schema, context_);
-    file_ = take_arrow(arrow::io::FileOutputStream::Open(partial_.string()),
+    file_ = take_arrow(arrow::io::FileOutputStream::Open(at_.string()),
                        errc::run_dir_unusable, context_);
-    try {
-      rows_ = take_arrow(rows_to(format_of(path_), file_, schema),
-                         errc::run_dir_unusable, context_);
-    } catch (...) {
-      remove_partial();
-      throw;
-    }
-  }
-  ~file_writer() override {
-    if (!finished_)
-      remove_partial();
+    rows_ = take_arrow(rows_to(format_of(path), file_, schema),
+                       errc::run_dir_unusable, context_);
   }
 
   void write(const batch_pointer& rows) override { check(rows_->write(rows)); }
@@ -198,29 +185,10 @@ public:
   void finish() override {
     check(rows_->close());
     check(file_->Close());
-    store::sync_path(partial_);
-    // Unlike a rename, a link does not replace what came meanwhile.
-    std::error_code error;
-    fs::create_hard_link(partial_, path_, error);
-    if (error == std::errc::file_exists)
-      check_writable(path_);
-    if (error) // of a file system without links
-      fs::rename(partial_, path_, error);
-    else
-      fs::remove(partial_, error);
-    if (error)
-      throw ballast_error(errc::run_dir_unusable,
-                          context_ + ": " + error.message());
-    finished_ = true;
-    store::sync_path(path_.has_parent_path() ? path_.parent_path() : ".");
+    store::sync_path(at_);
   }
 
 private:
-  void remove_partial() const {
-    std::error_code ignored;
-    fs::remove(partial_, ignored);
-  }
-
   void check(const arrow::Status& status) const {
     if (store::means_disk_full(arrow::internal::ErrnoFromStatus(status)))
       throw ballast_error(errc::disk_full,
@@ -229,12 +197,10 @@ private:
     check_arrow(status, errc::run_dir_unusable, context_);
   }
 
-  const fs::path path_;
-  const fs::path partial_;
+  const fs::path at_;
   const std::string context_;
   output_pointer file_;
   std::unique_ptr<row_format> rows_;
-  bool finished_ = false;
 };
 
 } // namespace
@@ -255,16 +221,13 @@ source_format format_of(const fs::path& path) {
 
 void check_writable(const fs::path& path) {
   format_of(path);
-  std::error_code ignored;
-  if (fs::exists(path, ignored))
-    throw ballast_error(errc::usage,
-                        printable(path.string()) +
-                            ": is there; remove it, or name another file");
+  check_free(path, partial_path::kind::file);
 }
 
 std::unique_ptr<record_writer> open_writer(const fs::path& path,
+                                           const fs::path& at,
                                            const schema_pointer& schema) {
-  return std::make_unique<file_writer>(path, schema);
+  return std::make_unique<file_writer>(path, at, schema);
 }
 
 } // namespace ballast::data

@@ -1,10 +1,8 @@
 /// Writes record batches as a file that any of the formats of a source reads
 /// again. Includes Arrow; for source files of data/ and cli/commands/ only.
 ///
-/// The file appears under its name when finish() returns, complete and synced;
-/// before, and if that never happens, only NAME.PID.partial was there and is
-/// removed. One owner, one thread. Errors: ballast_error{run_dir_unusable,
-/// disk_full} with the path.
+/// It is complete, and synced, when finish() returns. One owner, one thread.
+/// Errors: ballast_error{run_dir_unusable, disk_full} with the path.
 #pragma once
 
 #include "runtime/job/job_words.hpp"
@@ -29,8 +27,10 @@ public:
 
 /// Refuses a name of no known format, and an existing file.
 void check_writable(const std::filesystem::path& path);
+/// `path`: how the file is called, which says its format; `at`: where it is
+/// until it is complete (partial_path.hpp).
 std::unique_ptr<record_writer>
-open_writer(const std::filesystem::path& path,
+open_writer(const std::filesystem::path& path, const std::filesystem::path& at,
             const std::shared_ptr<arrow::Schema>& schema);
 
 } // namespace ballast::data

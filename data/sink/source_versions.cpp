@@ -2,6 +2,7 @@
 
 #include "data/graph/graph_sources.hpp"
 #include "data/source/database_place.hpp"
+#include "data/source/database_source.hpp"
 #include "data/source/file_system.hpp"
 #include "data/source/flight_place.hpp"
 #include "data/source/source_file.hpp"
@@ -30,6 +31,7 @@ source_versions::source_versions(const data_spec& data,
     for (const std::string& name : graph_sources(data, output))
       if (std::find(sources_.begin(), sources_.end(), name) == sources_.end())
         sources_.push_back(name);
+  again_ = sources_read_again(data, outputs);
   found_ = look();
 }
 
@@ -46,9 +48,23 @@ std::vector<source_versions::file> source_versions::look() const {
       const database_place place = place_of_database(spec.uri, pointer);
       if (place.kind == database_kind::sqlite)
         out.emplace_back(place.path, version_of(place.path, pointer));
+      else
+        look_at_rows(name, out);
+    } else {
+      look_at_rows(name, out);
     }
   }
   return out;
+}
+
+void source_versions::look_at_rows(const std::string& name,
+                                   std::vector<file>& out) const {
+  if (!again_.contains(name))
+    return;
+  const source_spec& spec = data_.sources.at(name);
+  const std::string pointer = "/data/sources/" + name;
+  out.emplace_back(name_of_database(spec, pointer),
+                   open_database(spec, pointer, stop_)->identity());
 }
 
 void source_versions::check_unchanged() const {

@@ -1,14 +1,16 @@
 /// What the sources of some outputs were when their reading began, so that a
 /// change meanwhile is seen: of a file of this machine its size, time and
-/// inode, of one in a store its ETag. A database of PostgreSQL is not looked
-/// at: its rows are read in one transaction; nor is a Flight server, which has
-/// no versions. One thread. Errors: ballast_error{
-/// invalid_data} names the file that changed.
+/// inode, of one in a store its ETag; of PostgreSQL and of a Flight server, if
+/// they are read more than once, the hash of all rows, which takes as long as
+/// reading them: one reading of PostgreSQL is one transaction, and one of
+/// Flight has no version. One thread. Errors: ballast_error{invalid_data} names
+/// the source that changed.
 #pragma once
 
 #include "runtime/job/job.hpp"
 #include "store/work_watch.hpp"
 
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,9 +29,11 @@ public:
 private:
   using file = std::pair<std::string, std::string>; // name, version
   std::vector<file> look() const;
+  void look_at_rows(const std::string& name, std::vector<file>& out) const;
 
   const data_spec& data_;
   std::vector<std::string> sources_; // each once
+  std::set<std::string> again_;      // those that are read more than once
   store::work_watch stop_;
   std::vector<file> found_;
 };

@@ -8,6 +8,7 @@
 #include <arrow/compute/initialize.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace ballast::data {
 
@@ -48,6 +49,15 @@ selected_rows without_rows(const std::shared_ptr<arrow::RecordBatch>& batch,
                  errc::device_failed, doing)
           .record_batch();
   return out;
+}
+
+void add_written(row_fault& to, written_row row, bool always) {
+  to.lines = row.lines;
+  if (!to.text.empty() || row.text.empty() || (row.lines == 1 && !always))
+    return;
+  to.text = std::move(row.text);
+  if (always)
+    to.values.clear();
 }
 
 std::vector<named_value> values_of(const arrow::RecordBatch& batch,

@@ -22,6 +22,10 @@ void put_in_order(std::vector<bad_row>& rows);
 selected_rows without_rows(const std::shared_ptr<arrow::RecordBatch>& batch,
                            const std::vector<bad_row>& bad);
 
+/// What the file has: the text of a row that spans lines; and, `always`, of any
+/// other in place of its cells. A text that is known stays.
+void add_written(row_fault& to, written_row row, bool always);
+
 /// Named cells of a row as a user sees them, at most fault_values_max; not
 /// those of columns that the program added, whose names begin with "__".
 std::vector<named_value> values_of(const arrow::RecordBatch& batch,

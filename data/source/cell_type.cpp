@@ -130,10 +130,16 @@ std::string found_of(std::string_view cell) {
   case cell_form::word:
     break;
   }
-  return "text of " + std::to_string(count_characters(cell)) + " characters";
+  return text_unquoted(cell);
 }
 
 } // namespace
+
+std::string text_unquoted(std::string_view text) {
+  const size_t count = count_characters(text);
+  return "text of " + std::to_string(count) +
+         (count == 1 ? " character" : " characters");
+}
 
 stated_types types_stated(const source_spec& spec) {
   stated_types out;

@@ -85,6 +85,9 @@ array_of_cells(const cell_type& type, std::vector<std::string_view> cells,
 /// unless it is text or a time.
 bool is_of_type(column_type type, std::string_view cell, double& number);
 
+/// "text of 7 characters": of one that is not quoted.
+std::string text_unquoted(std::string_view text);
+
 /// Of a cell that is not of the type: what was expected, what was found, and
 /// what to put into the job at `pointer`. Quotes the column, not the cell.
 std::string misfit_text(const cell_type& type, std::string_view cell,

@@ -36,8 +36,7 @@ std::string detail_of(std::string_view cell) {
 }
 
 std::string not_a_number(const std::string& expected, std::string_view cell) {
-  return expected + ", found text of " +
-         std::to_string(count_characters(cell)) + " characters";
+  return expected + ", found " + text_unquoted(cell);
 }
 
 /// The cells of a block, by chosen column, and where its rows stand.

@@ -1,6 +1,7 @@
 #include "data/source/csv_stream.hpp"
 
 #include "data/source/cell_number.hpp"
+#include "data/source/source_error.hpp"
 #include "runtime/base/printable.hpp"
 
 #include <arrow/api.h>
@@ -63,8 +64,10 @@ bool csv_stream::more() {
 void csv_stream::read_header() {
   for (;; blocks_.pop_front()) {
     if (blocks_.empty() && !more())
-      refuse(printable(format_.path) +
-             ": is empty; expected a line with the column names");
+      throw no_rows_error(printable(format_.path) +
+                              ": is empty; expected a line with the column "
+                              "names",
+                          how_.pointer);
     csv_block& block = blocks_.front();
     csv_records records(block.text());
     std::vector<std::string_view> names;
@@ -97,8 +100,8 @@ void csv_stream::read_first_row() {
     const std::string_view empty = blocks_[i].text();
     before.lines += uint64_t(std::count(empty.begin(), empty.end(), '\n'));
   }
-  refuse(printable(format_.path) +
-         ": has no rows after its header; the data set is empty");
+  throw no_rows_error(
+      printable(format_.path) + ": has no rows after its header", how_.pointer);
 }
 
 /// Nobody could say which of two is meant.
@@ -128,7 +131,25 @@ void csv_stream::state_types() {
       one.type = {found->second, false, true};
 }
 
-/// By all cells of the first block that has rows.
+/// Gives the cells of rows to `see`, block by block until it is enough, or
+/// there are so many bytes.
+template <class See, class Enough>
+void csv_stream::look_ahead(size_t bytes_max, See see, Enough enough) {
+  size_t bytes = 0;
+  std::vector<std::string_view> row;
+  for (size_t i = 0; bytes < bytes_max && (i < blocks_.size() || more()); ++i) {
+    check_stop(how_.stop);
+    bytes += blocks_[i].size;
+    csv_records ahead(blocks_[i].text(), format_.separator);
+    while (ahead.next(row))
+      see(row);
+    if (enough())
+      return;
+  }
+}
+
+/// By all cells of the first block that has rows; more of them where a column
+/// has said nothing by then.
 void csv_stream::find_exact() {
   std::vector<common_type> common(format_.columns.size());
   const auto silent = [&] {
@@ -138,20 +159,16 @@ void csv_stream::find_exact() {
     return false;
   };
   size_t rows = 0;
-  size_t bytes = 0;
-  std::vector<std::string_view> row;
-  for (size_t i = 0; (rows == 0 || (silent() && bytes < bytes_of_silence)) &&
-                     (i < blocks_.size() || more());
-       ++i) {
-    check_stop(how_.stop);
-    bytes += blocks_[i].size;
-    csv_records ahead(blocks_[i].text(), format_.separator);
-    for (; ahead.next(row); ++rows)
-      for (size_t column = 0; column < common.size() && column < row.size();
-           ++column)
-        if (!format_.columns[column].type.stated)
-          common[column].see(format_.value_of(row[column]));
-  }
+  look_ahead(
+      bytes_of_silence,
+      [&](const std::vector<std::string_view>& row) {
+        ++rows;
+        for (size_t column = 0; column < common.size() && column < row.size();
+             ++column)
+          if (!format_.columns[column].type.stated)
+            common[column].see(format_.value_of(row[column]));
+      },
+      [&] { return rows > 0 && !silent(); });
   for (size_t i = 0; i < common.size(); ++i)
     if (!format_.columns[i].type.stated)
       format_.columns[i].type = {common[i].type(), true, false};
@@ -171,21 +188,22 @@ void csv_stream::find_numeric() {
     return found != parsed::empty;
   };
   std::erase_if(silent, [&](size_t i) { return tells(i, first_row_[i]); });
-  size_t rows = 1;
-  size_t bytes = 0;
-  std::vector<std::string_view> row;
-  for (size_t i = 0;
-       !silent.empty() && rows < rows_looked_ahead &&
-       bytes < bytes_looked_ahead && (i < blocks_.size() || more());
-       ++i) {
-    bytes += blocks_[i].size;
-    csv_records ahead(blocks_[i].text(), format_.separator);
-    for (; !silent.empty() && rows < rows_looked_ahead && ahead.next(row);
-         ++rows)
-      std::erase_if(silent, [&](size_t column) {
-        return column < row.size() && tells(column, row[column]);
-      });
-  }
+  size_t rows = 0;
+  const auto enough = [&] {
+    return silent.empty() || rows >= rows_looked_ahead;
+  };
+  if (enough())
+    return;
+  look_ahead(
+      bytes_looked_ahead,
+      [&](const std::vector<std::string_view>& row) {
+        if (!enough())
+          std::erase_if(silent, [&](size_t column) {
+            return column < row.size() && tells(column, row[column]);
+          });
+        ++rows;
+      },
+      enough);
 }
 
 /// By most cells of the first rows, each of which may be wrong.
@@ -197,25 +215,21 @@ void csv_stream::find_common() {
   };
   std::vector<counted> seen(format_.columns.size());
   size_t rows = 0;
-  size_t bytes = 0;
-  std::vector<std::string_view> row;
-  for (size_t i = 0; rows < rows_looked_ahead && bytes < bytes_looked_ahead &&
-                     (i < blocks_.size() || more());
-       ++i) {
-    check_stop(how_.stop);
-    bytes += blocks_[i].size;
-    csv_records ahead(blocks_[i].text(), format_.separator);
-    for (; ahead.next(row); ++rows)
-      for (size_t column = 0; row.size() == seen.size() && column < seen.size();
-           ++column) {
-        const std::string_view cell = format_.value_of(row[column]);
-        const bool word = form_of(cell) == cell_form::word;
-        seen[column].number += !word && !cell.empty() ? 1 : 0;
-        seen[column].words += word ? 1 : 0;
-        if (!word)
-          seen[column].numbers.see(cell);
-      }
-  }
+  look_ahead(
+      bytes_looked_ahead,
+      [&](const std::vector<std::string_view>& row) {
+        ++rows;
+        for (size_t column = 0;
+             row.size() == seen.size() && column < seen.size(); ++column) {
+          const std::string_view cell = format_.value_of(row[column]);
+          const bool word = form_of(cell) == cell_form::word;
+          seen[column].number += !word && !cell.empty() ? 1 : 0;
+          seen[column].words += word ? 1 : 0;
+          if (!word)
+            seen[column].numbers.see(cell);
+        }
+      },
+      [&] { return rows >= rows_looked_ahead; });
   for (size_t i = 0; i < seen.size(); ++i) {
     cell_type& type = format_.columns[i].type;
     if (type.stated)
@@ -327,6 +341,7 @@ const csv_stream::looked_at& csv_stream::look() const {
   csv_cursor rows(format_, rows_.from.text(), rows_before_);
   while (rows.next()) {
     out.lines.push_back(rows.line());
+    out.texts.push_back(rows.text());
     for (size_t i = 0; i < format_.chosen.size(); ++i) {
       std::string_view cell = rows.fields()[size_t(format_.chosen[i])];
       if (rows.is_copy(cell))
@@ -339,6 +354,15 @@ const csv_stream::looked_at& csv_stream::look() const {
 
 uint64_t csv_stream::line_of(int64_t row) const {
   return look().lines.at(size_t(row));
+}
+
+written_row csv_stream::as_written(int64_t row) const {
+  written_row out;
+  out.text = look().texts.at(size_t(row));
+  while (out.text.ends_with('\n') || out.text.ends_with('\r'))
+    out.text.pop_back();
+  out.lines += uint64_t(std::count(out.text.begin(), out.text.end(), '\n'));
+  return out;
 }
 
 std::string csv_stream::place_of(int64_t row) const {

@@ -56,6 +56,7 @@ public:
   std::shared_ptr<arrow::RecordBatch> next() override;
   std::string place_of(int64_t row) const override;
   uint64_t line_of(int64_t row) const override;
+  written_row as_written(int64_t row) const override;
   const std::vector<bad_row>& bad_rows() const override {
     return rows_.bad_rows;
   }
@@ -68,6 +69,7 @@ private:
   /// What is found in a block only if somebody asks.
   struct looked_at {
     std::vector<uint64_t> lines;                      // of the rows
+    std::vector<std::string_view> texts;              // of the rows
     std::vector<std::vector<std::string_view>> cells; // by chosen column
     std::deque<std::string> unescaped;
   };
@@ -77,6 +79,8 @@ private:
   void read_first_row();
   void refuse_alike() const;
   void state_types();
+  template <class See, class Enough>
+  void look_ahead(size_t bytes_max, See see, Enough enough);
   void find_numeric();
   void find_exact();
   void find_common();

@@ -3,6 +3,7 @@
 #include "data/source/database_place.hpp"
 #include "data/source/flight_place.hpp"
 #include "data/source/flight_stream.hpp"
+#include "runtime/base/printable.hpp"
 
 namespace ballast::data {
 
@@ -36,6 +37,15 @@ std::string name_of_database(const source_spec& spec,
     return name_of_flight(spec_of_database(spec), pointer);
   return place_of_database(spec.uri, pointer).name +
          (spec.table.empty() ? "" : ": " + spec.table);
+}
+
+std::vector<std::string> notes_of_stream(const record_stream& from,
+                                         const std::string& name) {
+  std::vector<std::string> out;
+  if (const auto* sent = dynamic_cast<const database_stream*>(&from))
+    for (const std::string& note : sent->notes())
+      out.push_back(printable(name) + ": " + note);
+  return out;
 }
 
 } // namespace ballast::data

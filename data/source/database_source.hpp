@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace ballast::data {
 
@@ -16,5 +17,10 @@ std::unique_ptr<database_stream> open_database(const source_spec& spec,
 /// "localhost/shop: orders", for the list of sources.
 std::string name_of_database(const source_spec& spec,
                              const std::string& pointer);
+
+/// What a user should know of how the rows of `from` are read, if a database or
+/// a server sends them; each begins with `name`.
+std::vector<std::string> notes_of_stream(const record_stream& from,
+                                         const std::string& name);
 
 } // namespace ballast::data

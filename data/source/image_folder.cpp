@@ -23,6 +23,7 @@ namespace {
 struct entry {
   std::string name;
   bool is_folder = false;
+  bool is_gone = false; // a link that leads nowhere
   bool operator<(const entry& other) const { return name < other.name; }
 };
 
@@ -47,7 +48,7 @@ std::vector<entry> entries_of(const fs::path& folder,
                  ? "is a symbolic link that leads back to itself; remove it"
                  : "cannot be looked at: " + unknown.message(),
              pointer);
-    out.push_back({std::move(name), is_folder});
+    out.push_back({std::move(name), is_folder, bool(unknown)});
   }
   if (error)
     refuse(folder, "cannot be listed: " + error.message(), pointer);
@@ -96,7 +97,9 @@ private:
                "is a folder inside that of a class, whose images would be left "
                "out; expected images only, so move them up",
                pointer_);
-      if (is_image_name(one.name))
+      if (is_image_name(one.name) && one.is_gone)
+        out_.files.push_back({below, number, {}, true});
+      else if (is_image_name(one.name))
         out_.files.push_back(
             {below, number, stamp_of((folder / one.name).string(), pointer_)});
       else

@@ -18,6 +18,7 @@ struct image_file {
   std::string name; // CLASS/FILE, below the folder
   uint32_t class_number = 0;
   file_stamp stamp;
+  bool is_gone = false; // a link that leads nowhere: a bad row
 };
 
 struct image_folder {

@@ -87,8 +87,14 @@ source_table read_folder(const source_spec& spec,
   for (const image_file& one : from.files) {
     std::string path = from.path + "/" + one.name;
     std::string place = printable(path);
-    rows.add([path = std::move(path)] { return bytes_of(path); },
-             one.stamp.size, std::move(place));
+    rows.add(
+        [path = std::move(path), is_gone = one.is_gone] {
+          if (is_gone)
+            throw image_refusal("is a link that leads nowhere; mend it, or "
+                                "remove it");
+          return bytes_of(path);
+        },
+        one.stamp.size, std::move(place));
     out.labels.push_back(numbers[one.class_number]);
   }
   rows.finish();

@@ -172,6 +172,23 @@ with_floats(const std::shared_ptr<arrow::RecordBatch>& rows,
                                   rows->num_rows(), std::move(out));
 }
 
+std::shared_ptr<arrow::RecordBatch>
+parse_rows(const json_block& of, const arrow::Schema& schema,
+           const json_names& stated, other_keys others, arrow::Status& said) {
+  const auto as_read = texts_in(schema, stated);
+  const auto batch = parse_json(of.text, as_read, others);
+  if (batch.ok())
+    return *batch;
+  said = batch.status();
+  const json_names floats = floats_of(schema, stated); // in which "NaN" may be
+  if (!floats.empty())
+    if (const auto again = parse_json(of.as_texts(floats).text,
+                                      texts_in(*as_read, floats), others);
+        again.ok())
+      return with_floats(*again, floats);
+  return nullptr;
+}
+
 json_complaint complaint_of(const std::string& words) {
   const std::string_view known = "Column(/";
   const size_t column = words.find(known);

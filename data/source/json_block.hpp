@@ -51,6 +51,12 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>>
 parse_json(std::string_view text, std::shared_ptr<arrow::Schema> schema,
            other_keys others);
 
+/// The rows of a block as columns of `schema`; those of `stated` are texts, and
+/// "NaN" is a number. Null: a row is not so, of which Arrow has `said` more.
+std::shared_ptr<arrow::RecordBatch>
+parse_rows(const json_block& of, const arrow::Schema& schema,
+           const json_names& stated, other_keys others, arrow::Status& said);
+
 /// Of rows that differ in their types, or are none: the columns of all that can
 /// be read, each of the type that most of them have; numbers where a column of
 /// `floats` has one.

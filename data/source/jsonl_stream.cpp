@@ -90,6 +90,10 @@ public:
   uint64_t line_of(int64_t row) const override {
     return block_.rows.at(size_t(row)).line;
   }
+  written_row as_written(int64_t row) const override {
+    const json_block& from = written_.rows.empty() ? block_ : written_;
+    return {std::string(from.line_of(from.rows.at(size_t(row))))};
+  }
   const std::vector<bad_row>& bad_rows() const override { return block_.bad; }
 
 private:
@@ -123,22 +127,8 @@ private:
     return out;
   }
 
-  /// Null: a row is not as the schema says.
   batch_pointer parsed(const json_block& of, arrow::Status& said) const {
-    const auto schema = texts_in(*read_, stated_);
-    const arrow::Result<batch_pointer> batch =
-        parse_json(of.text, schema, others());
-    if (batch.ok())
-      return *batch;
-    said = batch.status();
-    const json_names floats =
-        floats_of(*read_, stated_); // in which "NaN" may be
-    if (!floats.empty())
-      if (const auto again = parse_json(of.as_texts(floats).text,
-                                        texts_in(*schema, floats), others());
-          again.ok())
-        return with_floats(*again, floats);
-    return nullptr;
+    return parse_rows(of, *read_, stated_, others(), said);
   }
 
   void blank_bad_rows() {
@@ -157,7 +147,8 @@ private:
         [&](int64_t row) {
           const std::string_view line = part.line_of(part.rows[0]);
           const json_complaint why = advice_.of(line, schema, words_of(said));
-          block_.bad.push_back({row, why.column, why.what, std::string(line)});
+          block_.bad.push_back(
+              {row, why.column, why.what, as_written(row).text});
           found.push_back(size_t(row));
         });
     block_.blank(found);
@@ -187,8 +178,8 @@ private:
       if (!how_.tolerant)
         throw row_error(place_of(int64_t(row)), name, why, file_.pointer(),
                         "it is '" + printable(cells[row], 40) + "'");
-      block_.bad.push_back({int64_t(row), name, why,
-                            std::string(block_.line_of(block_.rows[row]))});
+      block_.bad.push_back(
+          {int64_t(row), name, why, as_written(int64_t(row)).text});
     });
   }
 
@@ -207,8 +198,10 @@ private:
   void infer() {
     read_block(true);
     if (block_.rows.empty())
-      file_.refuse("has no rows, so its columns are unknown; expected one JSON "
-                   "object in each line");
+      throw no_rows_error(file_.name() +
+                              ": has no rows, so its columns are unknown; "
+                              "expected one JSON object in each line",
+                          file_.pointer());
     schema_ = infer_block();
     if (how_.every_key)
       keep_digits();
@@ -285,6 +278,7 @@ private:
   /// columns allow.
   void read_block(bool first) {
     block_ = {};
+    written_ = {};
     json_column_count seen;
     size_t rows_most = json_values_max;
     if (!first && schema_->num_fields() > 0)
@@ -299,6 +293,9 @@ private:
       }
       if (is_blank_line(line))
         continue;
+      // Where rows may be left out, their owner is shown what he wrote.
+      if (how_.tolerant && (first || !stated_.empty()))
+        written_.add(line, lines_.number());
       if (!is_row(line, first))
         block_.add("{}", lines_.number());
       else if (stated_.empty())
@@ -435,6 +432,7 @@ private:
   chosen_columns columns_{0};
   json_block first_block_; // its types are known, its rows not yet out
   json_block block_;       // the rows that came last
+  json_block written_;     // the same as in the file; no rows: block_ is so
   int64_t first_row_ = 0;  // rows before it
 };
 

@@ -29,6 +29,12 @@ struct bad_row {
   std::string text;   // as it stands in the file, if its cells are not known
 };
 
+/// A row as it stands in a text file.
+struct written_row {
+  std::string text;   // without the end of its last line; empty: unknown
+  uint64_t lines = 1; // that it spans: more than one with line ends in quotes
+};
+
 class record_stream {
 public:
   virtual ~record_stream() = default;
@@ -45,6 +51,8 @@ public:
   virtual std::string place_of(int64_t row) const = 0;
   /// The line of a text file at which it begins, from 1; 0: there are none.
   virtual uint64_t line_of(int64_t /*row*/) const { return 0; }
+  /// Row `row` of the batch that came last, for somebody who mends the file.
+  virtual written_row as_written(int64_t /*row*/) const { return {}; }
   /// Of the batch that came last, the rows that could not be read, in order,
   /// each once; their values count for nothing. Of a stream that was opened to
   /// go on behind them: of others they are errors of next().

@@ -32,6 +32,8 @@ std::string line_of(const row_fault& what) {
     out["row"] = what.row;
   if (what.line > 0)
     out["line"] = what.line;
+  if (what.lines > 1)
+    out["lines"] = what.lines;
   if (!what.column.empty())
     out["column"] = what.column;
   out["operator"] = what.step;
@@ -43,10 +45,18 @@ std::string line_of(const row_fault& what) {
   return json_text(out) + "\n";
 }
 
+/// A quote that is not closed takes the lines behind it along.
+std::string lines_in_words(const row_fault& what) {
+  const std::string first = std::to_string(what.line);
+  return what.lines == 1 ? " (line " + first + ")"
+                         : " (lines " + first + " to " +
+                               std::to_string(what.line + what.lines - 1) + ")";
+}
+
 std::string in_words(const row_fault& what) {
   return printable(without_secrets(what.file)) +
          (what.row > 0 ? ": row " + std::to_string(what.row) : "") +
-         (what.line > 0 ? " (line " + std::to_string(what.line) + ")" : "") +
+         (what.line > 0 ? lines_in_words(what) : "") +
          (what.column.empty() ? ""
                               : ", column '" + printable(what.column) + "'") +
          ": " + what.reason;

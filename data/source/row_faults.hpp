@@ -40,7 +40,10 @@ struct row_fault {
   std::string step = reading_step;
   std::string reason;
   std::vector<named_value> values; // by column
-  std::string text;                // instead: of a row that has no cells
+  /// As it stands in a text file: instead of values of a row that has no cells,
+  /// and of JSON; beside them of one that spans several lines.
+  std::string text;
+  uint64_t lines = 1; // that it spans
 };
 
 /// All of them together; what a fragment has of its file.

@@ -50,6 +50,15 @@ private:
   std::string reason_;
 };
 
+/// A text file without a row, so that nothing is known of its columns. One
+/// among several that have rows is passed over.
+class no_rows_error : public source_error {
+public:
+  /// `why`: "p.csv: has no rows after its header".
+  no_rows_error(const std::string& why, const std::string& pointer)
+      : source_error(why + "; the data set is empty", pointer, {}) {}
+};
+
 /// Does the work; the message of a mistake begins with the job's field at
 /// fault.
 template <class Work>

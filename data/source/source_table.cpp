@@ -236,6 +236,13 @@ std::string new_class_text(const source_table& like) {
          std::to_string(like.row.classes - 1);
 }
 
+std::string no_rows_note(size_t files, const std::string& first) {
+  return files == 1
+             ? printable(first) + ": has no rows"
+             : std::to_string(files) + " files have no rows, the first is " +
+                   printable(first);
+}
+
 std::string place_of(const source_table& table, uint64_t row) {
   row = table.source_row(row);
   const source_table::file* found = nullptr;

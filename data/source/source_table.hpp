@@ -151,6 +151,9 @@ source_table read_source(const source_spec& spec,
 /// Why a test set must not have a label that the training set `like` lacks.
 std::string new_class_text(const source_table& like);
 
+/// For a user of several files, of which so many have no rows.
+std::string no_rows_note(size_t files, const std::string& first);
+
 /// "FILE: row 12", row counted from 1 within its file.
 std::string place_of(const source_table& table, uint64_t row);
 

@@ -107,6 +107,8 @@ void stream_reader::leave_out_rows(std::vector<bad_row> bad) {
     left_out_.emplace_back(key, fault_of(one));
     row_fault& out = left_out_.back().second;
     if (origins_ == nullptr) {
+      add_written(out, from_.as_written(int64_t(key)),
+                  spec_.format == source_format::jsonl);
       out.source = request_.pointer.substr(request_.pointer.rfind('/') + 1);
       out.file = path_;
       out.row = rows_read_ - first_row_ + key + 1;

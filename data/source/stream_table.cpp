@@ -14,6 +14,7 @@
 #include "data/source/parquet_stream.hpp"
 #include "data/source/row_condition.hpp"
 #include "data/source/row_faults.hpp"
+#include "data/source/source_error.hpp"
 #include "data/source/stream_reader.hpp"
 #include "runtime/base/check.hpp"
 #include "runtime/base/printable.hpp"
@@ -101,54 +102,133 @@ std::optional<row_condition> condition_of(const source_spec& spec,
   return out;
 }
 
+/// The files of one source, one after another.
+class table_reader {
+public:
+  table_reader(const source_spec& spec, const source_request& request)
+      : spec_(spec), request_(request), where_(condition_of(spec, request)),
+        rows_(out_, request), apart_(request.fragments),
+        left_out_before_(left_out()) {
+    out_.label = spec.label;
+  }
+
+  source_table read() {
+    const std::vector<stored_file> files = stored_files(spec_, request_);
+    for (size_t i = 0; i < files.size(); ++i) {
+      const uint64_t before = rows_read_;
+      out_.files.push_back({files[i].name, before});
+      if (begun_ && apart_.can_begin() && is_decided(out_, rows_, request_))
+        apart_.begin(files, i, choice_of(out_, rows_, texts_));
+      if (!take_apart(i))
+        read_here(files[i], i + 1 == files.size());
+      if (request_.faults != nullptr)
+        request_.faults->check();
+      if (rows_read_ == before && ++without_rows_ == 1)
+        first_without_ = files[i].name;
+    }
+    if (request_.faults != nullptr)
+      request_.faults->check(/*at_end=*/true);
+    if (out_.labels.empty() && out_.targets.empty() && rows_read_ > 0)
+      refuse_none_left();
+    if (files.size() > 1 && without_rows_ > 0)
+      out_.notes.push_back(no_rows_note(without_rows_, first_without_));
+    rows_.finish(out_.columns.size());
+    return std::move(out_);
+  }
+
+private:
+  uint64_t left_out() const {
+    return request_.faults != nullptr ? request_.faults->counts().rows : 0;
+  }
+
+  /// False: the file is to be read here.
+  bool take_apart(size_t file) {
+    const auto read = apart_.take(file);
+    if (!read || !rows_.add(*read, out_.columns.size(), rows_read_))
+      return false;
+    rows_read_ += read->about().rows_read;
+    if (request_.faults != nullptr) {
+      request_.faults->read(read->about().rows_read);
+      request_.faults->add(read->faults());
+    }
+    return true;
+  }
+
+  void read_here(const stored_file& file, bool last) {
+    std::unique_ptr<record_stream> from;
+    try {
+      from = open_table(spec_, request_, file, {.texts = &texts_});
+    } catch (const no_rows_error&) {
+      if (last && !begun_) // none has rows
+        throw;
+      return;
+    }
+    for (std::string& note : notes_of_stream(*from, file.name))
+      out_.notes.push_back(std::move(note));
+    const row_faults* judge = begun_ ? nullptr : request_.faults;
+    begun_ = true;
+    rows_read_ = stream_reader(file.name, *from, spec_, request_, out_,
+                               where_ ? &*where_ : nullptr, rows_read_)
+                     .read(rows_, judge);
+    if (const auto* graph = dynamic_cast<const graph_stream*>(from.get())) {
+      out_.files = graph->files();
+      out_.notes = graph->origins().notes();
+      if (rows_read_ == 0 && request_.faults != nullptr)
+        request_.faults->check(/*at_end=*/true);
+      if (rows_read_ == 0)
+        graph->refuse_no_rows();
+    }
+  }
+
+  std::string name() const {
+    return printable(spec_.uri.empty() ? spec_.from : spec_.uri);
+  }
+
+  [[noreturn]] void refuse_none_left() const {
+    const uint64_t wrong = left_out() - left_out_before_;
+    if (spec_.where.empty())
+      refuse_all_left_out();
+    throw ballast_error(
+        errc::invalid_data,
+        request_.pointer + "/where: none of the " + std::to_string(rows_read_) +
+            " rows of " + name() + " meets the condition" +
+            (wrong == 0 ? ""
+                        : ", and " + std::to_string(wrong) +
+                              " of them are left out because something is "
+                              "wrong with them"),
+        request_.pointer + "/where");
+  }
+
+  [[noreturn]] void refuse_all_left_out() const {
+    throw ballast_error(
+        errc::invalid_data,
+        request_.pointer + ": no row of " + name() +
+            " is left: " + std::to_string(left_out() - left_out_before_) +
+            " are left out because something is wrong with "
+            "them; the last: " +
+            request_.faults->found().last,
+        request_.pointer);
+  }
+
+  const source_spec& spec_;
+  const source_request& request_;
+  const std::optional<row_condition> where_;
+  source_table out_;
+  table_rows rows_;
+  files_apart apart_;
+  const uint64_t left_out_before_;
+  text_cells texts_;
+  size_t without_rows_ = 0; // files
+  std::string first_without_;
+  uint64_t rows_read_ = 0;
+  bool begun_ = false; // a file that has rows
+};
+
 } // namespace
 
 source_table read_table(const source_spec& spec,
                         const source_request& request) {
-  source_table out;
-  out.label = spec.label;
-  table_rows rows(out, request);
-  text_cells texts;
-  const std::optional<row_condition> where = condition_of(spec, request);
-  uint64_t rows_read = 0;
-  const std::vector<stored_file> files = stored_files(spec, request);
-  files_apart apart(request.fragments);
-  for (size_t i = 0; i < files.size(); ++i) {
-    const stored_file& file = files[i];
-    out.files.push_back({file.name, rows_read});
-    if (i > 0 && apart.can_begin() && is_decided(out, rows, request))
-      apart.begin(files, i, choice_of(out, rows, texts));
-    if (const auto read = apart.take(i);
-        read && rows.add(*read, out.columns.size(), rows_read)) {
-      rows_read += read->about().rows_read;
-      if (request.faults != nullptr) {
-        request.faults->read(read->about().rows_read);
-        request.faults->add(read->faults());
-        request.faults->check();
-      }
-      continue;
-    }
-    const std::unique_ptr<record_stream> from =
-        open_table(spec, request, file, {.texts = &texts});
-    rows_read = stream_reader(file.name, *from, spec, request, out,
-                              where ? &*where : nullptr, rows_read)
-                    .read(rows, i == 0 ? request.faults : nullptr);
-    if (request.faults != nullptr)
-      request.faults->check();
-    if (const auto* graph = dynamic_cast<const graph_stream*>(from.get()))
-      out.files = graph->files();
-  }
-  if (request.faults != nullptr)
-    request.faults->check(/*at_end=*/true);
-  if (out.labels.empty() && out.targets.empty() && rows_read > 0)
-    throw ballast_error(errc::invalid_data,
-                        request.pointer + "/where: none of the " +
-                            std::to_string(rows_read) + " rows of " +
-                            printable(spec.uri.empty() ? spec.from : spec.uri) +
-                            " meets the condition",
-                        request.pointer + "/where");
-  rows.finish(out.columns.size());
-  return out;
+  return table_reader(spec, request).read();
 }
 
 table_fragment read_table_file(const source_spec& spec,
@@ -165,8 +245,13 @@ table_fragment read_table_file(const source_spec& spec,
   for (const fragment_choice::left_out& one : choice.texts)
     texts.emplace(one.column, text_cell{one.text, one.file, one.row});
   const std::optional<row_condition> where = condition_of(spec, request);
-  const std::unique_ptr<record_stream> from =
-      open_table(spec, request, file, {.texts = &texts});
+  std::unique_ptr<record_stream> from;
+  try {
+    from = open_table(spec, request, file, {.texts = &texts});
+  } catch (const no_rows_error&) { // others have some
+    rows.finish(choice.columns.size(), false);
+    return out;
+  }
   out.rows_read = stream_reader(file.name, *from, spec, request, out.table,
                                 where ? &*where : nullptr, 0)
                       .read(rows);

@@ -2,9 +2,12 @@
 
 #include "data/operators/operator_stream.hpp"
 #include "data/source/array_cells.hpp"
+#include "data/source/bad_rows.hpp"
 #include "data/source/cell_number.hpp"
 #include "data/source/column_choice.hpp"
 #include "data/source/row_condition.hpp"
+#include "data/source/row_faults.hpp"
+#include "data/source/source_error.hpp"
 #include "data/source/stream_table.hpp"
 #include "runtime/base/printable.hpp"
 
@@ -13,7 +16,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 namespace ballast::data {
 
@@ -143,8 +148,7 @@ public:
   }
 
   table_survey take() {
-    for (const stored_file& file : files_)
-      read(file);
+    read_all();
     std::vector<table_column> columns;
     for (const column_survey& one : out_.columns)
       columns.push_back({one.name, one.numeric});
@@ -163,8 +167,24 @@ public:
   }
 
 private:
+  /// Those without rows tell nothing, if another one has some.
+  void read_all() {
+    bool any = false;
+    for (size_t i = 0; i < files_.size(); ++i)
+      try {
+        read(files_[i]);
+        any = true;
+      } catch (const no_rows_error&) {
+        if (!any && i + 1 == files_.size())
+          throw;
+      }
+  }
+
   void read(const stored_file& file) {
     const table_survey before = out_;
+    const std::optional<row_faults> faults_before =
+        request_.faults != nullptr ? std::optional(*request_.faults)
+                                   : std::nullopt;
     const auto columns_before = by_name_;
     try {
       read_columns(file, false);
@@ -174,6 +194,8 @@ private:
         throw;
       // It may be a cell that a run does not look at.
       out_ = before;
+      if (faults_before)
+        *request_.faults = *faults_before;
       by_name_ = columns_before;
       read_columns(file, true);
     }
@@ -200,9 +222,11 @@ private:
     if (chosen_by_content(spec_, request_))
       from->leave_out({}, false);
     from->choose(read);
-    const std::vector<bool> taken = rows_taken(file);
+    std::vector<bool> taken = rows_taken(file);
     size_t first = 0;
     while (const std::shared_ptr<arrow::RecordBatch> batch = from->next()) {
+      if (request_.faults != nullptr)
+        leave_out(*from, file, first, *batch, taken);
       for (int i = 0; i < batch->num_columns(); ++i) {
         column_survey& to = out_.columns[here[size_t(i)]];
         const auto stated = stated_.find(to.name);
@@ -215,6 +239,29 @@ private:
     out_.rows += taken.empty()
                      ? first
                      : size_t(std::count(taken.begin(), taken.end(), true));
+  }
+
+  /// Rows that could not be read are told, and not looked at.
+  void leave_out(const record_stream& from, const stored_file& file,
+                 size_t first, const arrow::RecordBatch& batch,
+                 std::vector<bool>& taken) const {
+    if (spec_.format != source_format::graph) // whose nodes tell
+      request_.faults->read(uint64_t(batch.num_rows()));
+    const std::vector<bad_row>& bad = from.bad_rows();
+    taken.resize(std::max(taken.size(), first + size_t(batch.num_rows())),
+                 true);
+    for (const bad_row& one : bad) {
+      row_fault out;
+      out.source = request_.pointer.substr(request_.pointer.rfind('/') + 1);
+      out.file = file.name;
+      out.row = first + uint64_t(one.row) + 1;
+      out.line = from.line_of(one.row);
+      out.column = one.column;
+      out.reason = one.reason;
+      out.text = one.text;
+      request_.faults->add(out);
+      taken[first + size_t(one.row)] = false;
+    }
   }
 
   /// What a run reads of columns that have types.
@@ -249,12 +296,28 @@ private:
     while (const std::shared_ptr<arrow::RecordBatch> batch = from->next()) {
       const size_t before = out.size();
       out.resize(before + size_t(batch->num_rows()));
-      for (int64_t row :
-           condition
-               .select(batch, [&](int64_t one) { return from->place_of(one); })
-               .rows)
+      for (int64_t row : rows_of_which_true(condition, batch, *from))
         out[before + size_t(row)] = true;
     }
+    return out;
+  }
+
+  /// Where bad rows are left out, those for which it is neither are, too.
+  std::vector<int64_t>
+  rows_of_which_true(const bound_expression& condition,
+                     const std::shared_ptr<arrow::RecordBatch>& batch,
+                     const record_stream& from) const {
+    const auto place = [&](int64_t row) { return from.place_of(row); };
+    if (request_.faults == nullptr)
+      return condition.select(batch, place).rows;
+    std::vector<bad_row> bad;
+    for (failing_row& one : condition.failing(*batch))
+      bad.push_back({one.row, {}, std::move(one.reason), {}});
+    put_in_order(bad);
+    const selected_rows good = without_rows(batch, bad);
+    std::vector<int64_t> out = condition.select(good.batch, place).rows;
+    for (int64_t& row : out)
+      row = good.rows[size_t(row)];
     return out;
   }
 

@@ -56,7 +56,8 @@ struct table_survey {
 };
 
 /// ballast_error: what cannot be read as a table at all, and columns of the job
-/// that are not there. `request.label` and `request.pointer` count.
+/// that are not there. `request.label` and `request.pointer` count. With
+/// `request.faults` rows that cannot be read are told there, and passed over.
 table_survey survey(const source_spec& spec, const source_request& request);
 
 /// Fields to put into the job at `pointer`, which then trains on what is sound;

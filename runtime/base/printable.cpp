@@ -53,7 +53,11 @@ character character_at(std::string_view text, size_t at) {
   return {bytes, true, control};
 }
 
-void append_hex(std::string& out, uint8_t byte) {
+void append_escaped(std::string& out, uint8_t byte) {
+  if (byte == '\n' || byte == '\r' || byte == '\t') {
+    out += byte == '\n' ? "\\n" : byte == '\r' ? "\\r" : "\\t";
+    return;
+  }
   constexpr const char* digits = "0123456789abcdef";
   out += "\\x";
   out += digits[byte >> 4];
@@ -73,7 +77,7 @@ std::string printable(std::string_view text, size_t characters_max) {
       out.append(text.substr(at, one.bytes));
     else
       for (size_t i = 0; i < one.bytes; ++i)
-        append_hex(out, byte_at(text, at + i));
+        append_escaped(out, byte_at(text, at + i));
     at += one.bytes;
   }
   return out;

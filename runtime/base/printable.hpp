@@ -11,8 +11,9 @@ namespace ballast {
 /// No limit on the length.
 constexpr size_t any_length = size_t(-1);
 
-/// Bytes that are not UTF-8 and control characters become \xNN; a backslash
-/// stays. Keeps at most `characters_max` whole characters of `text`, then
+/// Bytes that are not UTF-8 and control characters become \xNN, line ends and
+/// tabs \n, \r and \t; a backslash stays. Keeps at most `characters_max` whole
+/// characters of `text`, then
 /// "...".
 std::string printable(std::string_view text,
                       size_t characters_max = any_length);

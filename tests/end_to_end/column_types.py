@@ -6,39 +6,20 @@ import csv
 import json
 import unittest
 
-from harness.run_files import read_json
-
-from ballast_test import BallastTest
+from table_test import TableTest
 
 ROWS = 300
 #: More than the first MiB, by which columns are told.
 MANY = 60000
 
 
-class ColumnTypes(BallastTest):
-    def job(self, source, name="job.json", **train):
-        return self.write(name, {
-            "data": {"train": {"label": "kind", **source, **train},
-                     "test_fraction": 0},
-            "model": {"kind": "logistic"},
-            "train": {"epochs": 1, "global_batch": 32},
-            "elastic": {"workers": 2}})
+class ColumnTypes(TableTest):
+    def job(self, source, **train):
+        return self.table_job({**source, **train})
 
     def graph_job(self, source, **train):
-        return self.write("graph.json", {
-            "data": {"sources": {"in": source},
-                     "train": {"from": "in", "label": "kind", **train},
-                     "test_fraction": 0},
-            "model": {"kind": "logistic"},
-            "train": {"epochs": 1, "global_batch": 32},
-            "elastic": {"workers": 2}})
-
-    def trained(self, job):
-        run = self.folder / f"run-{next(self.folders)}"
-        self.ballast("run", job, "--run-dir", run, "--no-progress")
-        audit = read_json(run / "report.json")["audit"]
-        self.assertEqual((audit["lost"], audit["repeated"]), (0, 0))
-        return read_json(run / "manifest.json"), audit["once"]
+        return self.table_job({"from": "in", **train},
+                              sources={"in": source})
 
     def refused_alike(self, parts, job):
         """By `validate --data` and by a run."""
@@ -143,7 +124,7 @@ class ColumnTypes(BallastTest):
         self.write("part-1.csv", "a,b\n1,01\n")
         self.write("part-2.csv", "b,a\n2,3\n5,x\n")
         self.refused(2, ["part-2.csv: row 2 (line 3), column 'a'",
-                         "found text of 1 characters"], "data", "write",
+                         "found text of 1 character"], "data", "write",
                      self.graph_job({"format": "csv", "uri":
                                      str(first.parent / "part-*.csv")}), "in",
                      self.folder / "out.csv")

@@ -160,6 +160,33 @@ class CustomOperator(Recovery):
         self.assertIn("ballast: /data/graph/1: train (split_items of "
                       "libsplit_items.so) crashed (signal 6)", one.err)
 
+    def test_a_second_signal_ends_one_that_never_returns(self):
+        source = self.folder / "split_items.cpp"
+        source.write_text("#include <cstdio>\n" + source.read_text().replace(
+            "origins.push_back(row);",
+            'for (FILE* loops = std::fopen("loops", "w");;)'
+            " std::fflush(loops);"))
+        build(source, self.library)
+        self.environment["BALLAST_CACHE"] = str(self.folder / "cache")
+        job = self.job()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            for command in (("prepare", job),
+                            ("write", job, "train", "out.csv")):
+                with self.subTest(number=number, command=command):
+                    one = self.start("data", *command)
+                    wait_until(lambda: (self.folder / "loops").exists(),
+                               "the operator")
+                    (self.folder / "loops").unlink()
+                    one.process.send_signal(number)
+                    # Asked to end; the next one does not wait for it.
+                    one.process.send_signal(number)
+                    while one.process.poll() is None:
+                        one.process.send_signal(number)
+                    self.assertEqual(one.wait(10), 128 + number, one)
+                    left = [path for path in self.folder.rglob("*") if
+                            path.name.endswith((".tmp", ".partial"))]
+                    self.assertEqual(left, [])
+
     def test_a_call_of_exit_is_no_success(self):
         source = self.folder / "split_items.cpp"
         source.write_text(source.read_text().replace(

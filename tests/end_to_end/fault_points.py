@@ -42,7 +42,7 @@ SAMPLE = ["checkpoint.fetch", "journal.commit", "journal.committed",
 # Reached in tests of their own: rows move, a disk fails, a run is refused.
 ELSEWHERE = {"coordinator.listen", "copy.fetch", "fragment.find", "fragment.read",
              "fragment.write", "reads.told", "run.discard",
-             "worker.start"}
+             "sink.appear", "worker.start"}
 
 
 def points_of_the_code():

@@ -121,6 +121,31 @@ class OnError(BallastTest):
         self.assertEqual([c["checksum"] for c in manifest["train"]],
                          [c["checksum"] for c in expected["train"]])
 
+    def test_validate_says_what_a_run_would_leave_out(self):
+        job = self.write("job.json", self.job())
+        bad = len(self.lines)
+        one = self.ballast("validate", "--data", job)
+        self.assertIn("nothing in the data stands against a run; with "
+                      f'/data/on_error "quarantine" {bad} of {ROWS} rows',
+                      one.out)
+        said = json.loads(self.ballast("validate", "--data", "--json",
+                                       job).out)
+        self.assertTrue(said["valid"])
+        self.assertEqual((said["left_out"]["rows"], said["left_out"]["of"]),
+                         (bad, ROWS))
+        self.assertEqual([(row["file"], row["row"])
+                          for row in said["left_out"]["first"]],
+                         sorted(self.lines)[:5])
+        self.refused(2, ["/data/errors_max: "], "validate", "--data",
+                     self.write("few.json", self.job(errors_max=0.0001)))
+
+    def test_a_profile_passes_over_rows_that_cannot_be_read(self):
+        source = self.folder / "rows-0.csv"
+        self.refused(2, ["rows-0.csv: row 1358 (line 1359) has 2 columns"],
+                     "data", "profile", source)
+        one = self.ballast("data", "profile", source, "--on-error", "skip")
+        self.assertIn(f"1 of {ROWS // FILES} rows were left out", one.out)
+
     def test_data_split_writes_them_beside_its_files(self):
         parts = [self.folder / "one.parquet", self.folder / "two.csv"]
         one = self.ballast("data", "split", self.folder / "rows-0.csv",

@@ -10,9 +10,8 @@ import unittest
 
 from harness.gcs import Gcs
 from harness.program import BINARY
-from harness.run_files import read_json
 
-from ballast_test import BallastTest
+from table_test import TableTest
 
 ROWS = 300
 HDFS = pathlib.Path(os.environ.get(
@@ -26,7 +25,7 @@ def people():
     return "\n".join(lines) + "\n"
 
 
-class Stores(BallastTest):
+class Stores(TableTest):
     def setUp(self):
         super().setUp()
         self.text = people()
@@ -39,22 +38,12 @@ class Stores(BallastTest):
         self.here = self.write("people.csv", self.text)
 
     def job(self, name, uri):
-        return self.write(f"job-{next(self.folders)}.json", {
-            "data": {"train": {"format": name, "uri": str(uri),
-                               "label": "kind"},
-                     "test_fraction": 0, "placement": {"kind": "contiguous"}},
-            "model": {"kind": "logistic"},
-            "train": {"epochs": 1, "global_batch": 32},
-            "elastic": {"workers": 2}})
+        return self.table_job({"format": name, "uri": str(uri)})
 
-    def trained(self, job):
-        run = self.folder / f"run-{next(self.folders)}"
-        self.ballast("run", job, "--run-dir", run, "--no-progress")
-        audit = read_json(run / "report.json")["audit"]
-        self.assertEqual((audit["lost"], audit["repeated"], audit["once"]),
-                         (0, 0, ROWS))
-        manifest = read_json(run / "manifest.json")
-        return [c["checksum"] for c in manifest["train"]], manifest["sources"]
+    def read(self, job):
+        """The checksums of its chunks, and its sources."""
+        out, manifest = self.checksums(job, ROWS)
+        return out, manifest["sources"]
 
     def parquet(self):
         """The rows as Parquet, by the program itself."""
@@ -67,13 +56,8 @@ class Stores(BallastTest):
         self.ballast("data", "write", job, "in", path)
         return path.read_bytes()
 
-    def told(self, uri, code, *parts, name="csv"):
-        one = self.ballast("run", self.job(name, uri), "--run-dir",
-                           self.folder / f"run-{next(self.folders)}",
-                           "--no-progress", code=code)
-        for part in parts:
-            self.assertIn(part, one.err)
-        self.assertEqual(len(one.err.strip().splitlines()), 1, one.err)
+    def says(self, uri, code, *parts, name="csv"):
+        self.told(self.job(name, uri), code, *parts)
 
     # -- Google Cloud Storage
 
@@ -90,13 +74,13 @@ class Stores(BallastTest):
 
     def test_tables_in_google_storage_train_like_those_on_a_disk(self):
         store = self.google()
-        here, _ = self.trained(self.job("csv", self.here))
-        there, sources = self.trained(self.job(
+        here, _ = self.read(self.job("csv", self.here))
+        there, sources = self.read(self.job(
             "csv", store.uri("shop/day=*/part-*")))
         self.assertEqual(there, here)
         self.assertEqual(sources, ["gs://shop/day=1/part-1.csv",
                                    "gs://shop/day=2/part-2.csv.gz"])
-        self.assertEqual(self.trained(self.job(
+        self.assertEqual(self.read(self.job(
             "parquet", store.uri("shop/people.parquet")))[0], here)
 
     def test_a_changed_object_of_google_is_another_version(self):
@@ -107,7 +91,7 @@ class Stores(BallastTest):
         for body in (self.text, None, self.text.replace("pear", "fig")):
             if body:
                 store.put("shop/people.csv", body.encode())
-            self.trained(self.job("csv", store.uri("shop/people.csv")))
+            self.read(self.job("csv", store.uri("shop/people.csv")))
             seen.append(len([path for path in cache.iterdir()
                              if (path / "manifest.json").exists()]))
         self.assertEqual(seen[1], seen[0])
@@ -115,25 +99,25 @@ class Stores(BallastTest):
 
     def test_what_google_does_not_have_is_one_line(self):
         store = self.google()
-        self.told(store.uri("shop/none.csv"), 2,
+        self.says(store.uri("shop/none.csv"), 2,
                   "gs://shop/none.csv: there is no such file")
-        self.told(store.uri("nobody/people.csv"), 2,
+        self.says(store.uri("nobody/people.csv"), 2,
                   "gs://nobody/people.csv: there is no such bucket")
-        self.told(store.uri("shop/*/none-*.csv"), 2, "no file matches")
-        self.told("gs://me:secret@shop/people.csv", 2,
+        self.says(store.uri("shop/*/none-*.csv"), 2, "no file matches")
+        self.says("gs://me:secret@shop/people.csv", 2,
                   "holds no user and no password", "environment")
-        self.told(store.uri("shop/people.csv") + "&access_token=abc", 2,
+        self.says(store.uri("shop/people.csv") + "&access_token=abc", 2,
                   "'access_token' of its query is not allowed")
         uri = store.uri("shop/people.csv") + "&retry_limit_seconds=1"
         store.process.kill()
         store.process.wait()
-        self.told(uri, 1, "gs://shop/people.csv: the store does not answer",
+        self.says(uri, 1, "gs://shop/people.csv: the store does not answer",
                   "endpoint_override")
         # Nobody's credentials are on this machine.
         self.environment |= {"GOOGLE_APPLICATION_CREDENTIALS": "",
                              "GCE_METADATA_ROOT": "127.0.0.1:1",
                              "HOME": str(self.folder)}
-        self.told(uri.replace("anonymous@", ""), 2, "access is denied",
+        self.says(uri.replace("anonymous@", ""), 2, "access is denied",
                   "GOOGLE_APPLICATION_CREDENTIALS")
 
     # -- HDFS
@@ -159,31 +143,31 @@ class Stores(BallastTest):
 
     def test_tables_in_hdfs_train_like_those_on_a_disk(self):
         shop = self.hadoop()
-        here, _ = self.trained(self.job("csv", self.here))
-        there, sources = self.trained(self.job("csv", f"{shop}/day=*/part-*"))
+        here, _ = self.read(self.job("csv", self.here))
+        there, sources = self.read(self.job("csv", f"{shop}/day=*/part-*"))
         self.assertEqual(there, here)
         self.assertEqual(sources, [f"{shop}/day=1/part-1.csv",
                                    f"{shop}/day=2/part-2.csv.gz"])
-        self.assertEqual(self.trained(self.job(
+        self.assertEqual(self.read(self.job(
             "parquet", f"{shop}/people.parquet"))[0], here)
 
     def test_what_hdfs_does_not_have_is_one_line(self):
         shop = self.hadoop()
-        self.told(f"{shop}/none.csv", 2, f"{shop}/none.csv",
+        self.says(f"{shop}/none.csv", 2, f"{shop}/none.csv",
                   "there is no such file")
-        self.told(f"{shop}/none-*.csv", 2, "no file matches")
-        self.told(f"{shop}/day=1", 2, "is a folder")
-        self.told("hdfs://other:9000/shop/people.csv", 1,
+        self.says(f"{shop}/none-*.csv", 2, "no file matches")
+        self.says(f"{shop}/day=1", 2, "is a folder")
+        self.says("hdfs://other:9000/shop/people.csv", 1,
                   "hdfs://other:9000/shop/people.csv", "name node")
-        self.told("hdfs://me:secret@played:9000/shop/a.csv", 2,
+        self.says("hdfs://me:secret@played:9000/shop/a.csv", 2,
                   "holds no user and no password")
-        self.told("hdfs://me@played:9000/shop/none.csv", 2,
+        self.says("hdfs://me@played:9000/shop/none.csv", 2,
                   "hdfs://me@played:9000/shop/none.csv: there is no such file")
 
     def test_hdfs_without_its_library_is_one_line(self):
         self.environment |= {"JAVA_HOME": str(self.folder / "none"),
                              "ARROW_LIBHDFS_DIR": str(self.folder / "none")}
-        self.told("hdfs://played:9000/shop/people.csv", 2,
+        self.says("hdfs://played:9000/shop/people.csv", 2,
                   "not in this build, or not on this machine")
 
 

@@ -9,9 +9,8 @@ import unittest
 
 from harness.moto import Moto
 from harness.postgres import GUARDED, NotInstalled, Postgres
-from harness.run_files import read_json
 
-from ballast_test import BallastTest
+from table_test import TableTest
 
 ROWS = 400
 
@@ -36,23 +35,10 @@ def as_lines(rows):
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-class Tables(BallastTest):
+class Tables(TableTest):
     def job(self, name, path, **train):
-        return self.write(f"job-{name}.json", {
-            "data": {"train": {"format": name, "uri": str(path),
-                               "label": "kind", **train},
-                     "test_fraction": 0, "placement": {"kind": "contiguous"}},
-            "model": {"kind": "logistic"},
-            "train": {"epochs": 1, "global_batch": 32},
-            "elastic": {"workers": 2}})
-
-    def trained(self, job):
-        number = next(self.folders)
-        run = self.folder / f"run-{number}"
-        self.ballast("run", job, "--run-dir", run, "--no-progress")
-        audit = read_json(run / "report.json")["audit"]
-        self.assertEqual((audit["lost"], audit["repeated"]), (0, 0))
-        return read_json(run / "manifest.json"), audit["once"]
+        return self.table_job({"format": name, "uri": str(path), **train},
+                              f"job-{name}.json")
 
     def test_two_formats_give_the_same_bytes_of_the_rows_that_are_taken(self):
         rows = people()

@@ -1,20 +1,20 @@
 """Arrow Flight servers with faults, by pyarrow.
 
-`python3 tools/harness/flight.py` reads one line of JSON (see `Flight`), serves
-on a free port, prints it, and ends with its standard input, so that it cannot
-outlive the test that holds the other end. Where pyarrow is missing it prints
-the reason and exits with 77. `class Flight` is the same for Python.
+`python3 tools/harness/flight.py` reads one line of JSON (see `Flight`), prints its
+port and ends as served.py says. `class Flight` is the same for Python.
 """
 import base64
 import json
 import os
 import pathlib
-import subprocess
 import sys
 import threading
 import time
 
-MISSING = 77
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from harness.served import (MISSING, Served,  # noqa: E402
+                            serve_until_input_ends)
+
 STATEMENT = ("type.googleapis.com/arrow.flight.protocol.sql."
              "CommandStatementQuery")
 
@@ -154,15 +154,12 @@ def serve(how):
             (pathlib.Path(how["certificate"]).read_bytes(),
              pathlib.Path(how["key"]).read_bytes())]
     server = Server(f"{scheme}://127.0.0.1:0", **more)
-    print(server.port, flush=True)
-    threading.Thread(target=server.serve, daemon=True).start()
-    sys.stdin.read()
+    serve_until_input_ends(server.serve, server.port)
     os._exit(0)
 
 
-class Flight:
-    """One server; whoever starts it calls end(). Without pyarrow: `missing`
-    says why.
+class Flight(Served):
+    """One server.
 
     columns: name -> list. names: what paths ("a/b") and commands are known;
     queries: of Flight SQL. endpoints: [{"ticket": "FIRST-LAST", "locations":
@@ -172,27 +169,17 @@ class Flight:
     ("USER:PASSWORD"): who is let in. certificate, key: files of TLS."""
 
     def __init__(self, columns, endpoints=(), names=(), queries=(), **how):
-        self.process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.process.stdin.write(json.dumps(
+        super().__init__(__file__, json.dumps(
             {"columns": columns, "endpoints": list(endpoints),
-             "names": list(names), "queries": list(queries), **how}) + "\n")
-        self.process.stdin.flush()
-        line = self.process.stdout.readline().strip()
-        self.missing = None if line.isdigit() else line or "it did not start"
-        self.port = None if self.missing else int(line)
+             "names": list(names), "queries": list(queries), **how}),
+            str.isdigit)
+        self.port = None if self.missing else int(self.endpoint)
         self.tls = "certificate" in how
 
     def uri(self, path="", user=None):
         return "{}://{}127.0.0.1:{}{}".format(
             "grpc+tls" if self.tls else "grpc", f"{user}@" if user else "",
             self.port, path)
-
-    def end(self):
-        self.process.stdin.close()
-        self.process.wait(timeout=30)
-        self.process.stdout.close()
 
 
 if __name__ == "__main__":

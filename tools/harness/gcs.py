@@ -1,28 +1,24 @@
 """A server that answers as Google Cloud Storage does, without it.
 
-`python3 tools/harness/gcs.py` serves on a free port, prints the endpoint as
-127.0.0.1:PORT, and ends with its standard input, so that it cannot outlive the
-test that holds the other end. Where the emulator is not installed it prints the
-reason and exits with 77. `class Gcs` is the same for Python.
+`python3 tools/harness/gcs.py` prints its endpoint as 127.0.0.1:PORT and ends as
+served.py says. `class Gcs` is the same for Python.
 
 It lies in $BALLAST_GCS_EMULATOR, or in .deps/gcs, where `./dev setup` puts it.
 """
 import http.client
 import json
-import os
 import pathlib
-import subprocess
 import sys
 import urllib.parse
 
-MISSING = 77
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from harness.served import (MISSING, Served, folder_of,  # noqa: E402
+                            serve_until_input_ends)
 
 
 def folder():
     """Where the emulator should lie."""
-    root = pathlib.Path(__file__).resolve().parents[2]
-    deps = pathlib.Path(os.environ.get("BALLAST_DEPS", root / ".deps"))
-    return pathlib.Path(os.environ.get("BALLAST_GCS_EMULATOR", deps / "gcs"))
+    return folder_of("BALLAST_GCS_EMULATOR", "gcs")
 
 
 def serve():
@@ -37,32 +33,21 @@ def serve():
     import functools
     import http.server
     import logging
-    import threading
     logging.disable(logging.CRITICAL)
     # Its own server answers one request after the other; a file that is read
     # piece by piece would hold up all others.
     server = http.server.ThreadingHTTPServer(
         ("127.0.0.1", 0),
         functools.partial(RequestHandler, Storage(use_memory_fs=True)))
-    print(f"127.0.0.1:{server.server_port}", flush=True)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    sys.stdin.read()
-    return 0
+    return serve_until_input_ends(server.serve_forever,
+                                  f"127.0.0.1:{server.server_port}")
 
 
-class Gcs:
-    """Whoever starts it calls end(). Without an emulator: `missing` says why,
-    and `endpoint` is None."""
+class Gcs(Served):
+    """An emulator of one's own."""
 
     def __init__(self):
-        self.process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True)
-        line = self.process.stdout.readline().strip()
-        self.missing = None
-        self.endpoint = line
-        if not line.startswith("127."):
-            self.missing, self.endpoint = line or "it did not start", None
+        super().__init__(__file__)
 
     def uri(self, path):
         """The gs:// URI of a bucket and key on this server."""
@@ -88,11 +73,6 @@ class Gcs:
         self._ask("POST", f"/upload/storage/v1/b/{bucket}/o?uploadType=media"
                   f"&name={urllib.parse.quote(key, safe='')}", body,
                   "application/octet-stream")
-
-    def end(self):
-        self.process.stdin.close()
-        self.process.wait(timeout=30)
-        self.process.stdout.close()
 
 
 if __name__ == "__main__":

@@ -1,26 +1,23 @@
 """A moto server: the answers of S3 without S3.
 
-`python3 tools/harness/moto.py [ADDRESS]` serves on a free port of 127.0.0.1 or
-another address, prints the endpoint as ADDRESS:PORT, and ends with its standard input, so that it cannot outlive the
-test that holds the other end. Where moto is not installed it prints the reason
-and exits with 77. `class Moto` is the same for Python.
+`python3 tools/harness/moto.py [ADDRESS]` serves on 127.0.0.1 or another address,
+prints its endpoint as ADDRESS:PORT and ends as served.py says. `class Moto` is
+the same for Python.
 
 moto lies in $BALLAST_MOTO, or in .deps/moto, where `./dev setup` puts it.
 """
 import http.client
-import os
 import pathlib
-import subprocess
 import sys
 
-MISSING = 77
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from harness.served import (MISSING, Served, folder_of,  # noqa: E402
+                            serve_until_input_ends)
 
 
 def folder():
     """Where moto should lie."""
-    root = pathlib.Path(__file__).resolve().parents[2]
-    deps = pathlib.Path(os.environ.get("BALLAST_DEPS", root / ".deps"))
-    return pathlib.Path(os.environ.get("BALLAST_MOTO", deps / "moto"))
+    return folder_of("BALLAST_MOTO", "moto")
 
 
 def serve(address="127.0.0.1"):
@@ -40,26 +37,15 @@ def serve(address="127.0.0.1"):
     server = werkzeug.serving.make_server(
         address, 0, DomainDispatcherApplication(create_backend_app),
         threaded=True, request_handler=Quiet)
-    print(f"{address}:{server.server_port}", flush=True)
-    import threading
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    sys.stdin.read()
-    return 0
+    return serve_until_input_ends(server.serve_forever,
+                                  f"{address}:{server.server_port}")
 
 
-class Moto:
-    """Whoever starts it calls end(). Without moto: `missing` says why, and
-    `endpoint` is None."""
+class Moto(Served):
+    """A moto of one's own."""
 
     def __init__(self):
-        self.process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, text=True)
-        line = self.process.stdout.readline().strip()
-        self.missing = None
-        self.endpoint = line
-        if self.process.poll() == MISSING or not line.startswith("127."):
-            self.missing, self.endpoint = line or "moto did not start", None
+        super().__init__(__file__)
 
     def uri(self, path):
         """The s3:// URI of a bucket and key on this server."""
@@ -78,11 +64,6 @@ class Moto:
         there.close()
         if answer.status != 200:
             raise AssertionError(f"{name}: {answer.status}")
-
-    def end(self):
-        self.process.stdin.close()
-        self.process.wait(timeout=30)
-        self.process.stdout.close()
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 // Method: small rows as JSON.
 #include "data/operators/flat_stream.hpp"
 
+#include "data/source/row_faults.hpp"
 #include "tests/data/operators/made_up_rows.hpp"
 #include "tests/data/source/stream_tester.hpp"
 
@@ -76,6 +77,25 @@ TEST(flat_map, refuses_lists_of_one_row_that_differ_in_length) {
   EXPECT_EQ(refusal_of([&] { all_of(flat); }),
             "input: row 2, column 'b': has 3 items, column 'a' has 2; expected "
             "equally many");
+}
+
+TEST(flat_map, leaves_such_rows_out_where_the_job_says_so) {
+  const spill_folder folder;
+  const auto rows = rows_of(
+      {arrow::field("a", arrow::list(arrow::int64())),
+       arrow::field("b", arrow::list(arrow::int64()))},
+      R"([{"a": [1], "b": [1]}, {"a": [1, 2], "b": [3]}, {"a": [5], "b": [6]}])");
+  row_faults faults;
+  operator_context how = folder.context();
+  how.faults = &faults;
+  how.origins = std::make_shared<row_origins>(names{"in"});
+  const auto flat = flat_rows(stream_of(rows), {"a", "b"}, false, how);
+  EXPECT_THAT(lines_of(*all_of(flat)), ElementsAre("1 1 0", "5 6 2"));
+  EXPECT_THAT(faults.found().lines,
+              testing::HasSubstr(
+                  R"("column":"b","operator":"the node","reason":"has 1 item, )"
+                  R"(column 'a' has 2; expected equally many")"));
+  EXPECT_EQ(faults.found().rows, 1u);
 }
 
 TEST(flat_map, names_what_is_no_column_of_lists) {

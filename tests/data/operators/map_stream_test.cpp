@@ -211,7 +211,7 @@ TEST_F(map_test, names_what_an_operator_refuses_of_the_columns) {
 }
 
 TEST_F(map_test, refuses_columns_that_cannot_be) {
-  EXPECT_EQ(refusal("open_throws"), who + "it threw an exception (no\\x0away)");
+  EXPECT_EQ(refusal("open_throws"), who + "it threw an exception (no\\nway)");
   EXPECT_THAT(refusal("open_refuses").substr(0, who.size() + 20),
               who + "it failed (aaaaaaaaa");
   EXPECT_EQ(refusal("open_gives_nothing"), who + "its open() names no columns");
@@ -229,11 +229,13 @@ TEST_F(map_test, refuses_rows_that_cannot_be) {
   EXPECT_EQ(refusal("throws_odd"),
             who + "it threw an exception (of a type of its own)");
   EXPECT_EQ(refusal("refuses"), who + "row 2, column 'x': it refuses this "
-                                      "(expected\\x0asomething else)");
+                                      "(expected\\nsomething else)");
   EXPECT_EQ(refusal("refuses_far"), who + "it failed (no)");
   EXPECT_THAT(refusal("nothing"), HasSubstr("its apply() gives no rows"));
-  EXPECT_THAT(refusal("offsets"), HasSubstr("it gives rows that are damaged"));
-  EXPECT_THAT(refusal("utf8"), HasSubstr("it gives rows that are damaged"));
+  for (const char* how : {"offsets", "utf8"})
+    EXPECT_THAT(refusal(how),
+                HasSubstr(who + "column 't': it gives values that are "
+                                "damaged"));
   EXPECT_THAT(refusal("lengths"),
               HasSubstr("lengths, offsets or children that cannot be"));
   EXPECT_EQ(refusal("short"), who + "column 't': it gives 4 values for 5 rows");
@@ -243,6 +245,24 @@ TEST_F(map_test, refuses_rows_that_cannot_be) {
   EXPECT_EQ(refusal("missing"),
             who + "row 2, column 't': it gives a missing value, its open() "
                   "said that there are none");
+}
+
+TEST_F(map_test, keeps_what_it_gave_when_it_uses_its_memory_again) {
+  map_terms how = terms("again");
+  how.rows = 2;
+  how.keep = false;
+  EXPECT_THAT(lines_of(*all_of(mapped(how))),
+              ElementsAre("2 0", "4 1", "6 2", "8 3", "14 4"));
+}
+
+TEST_F(map_test, is_named_with_its_column_where_its_memory_is_not_there) {
+#ifdef __SANITIZE_ADDRESS__
+  GTEST_SKIP() << "the sanitizer has a report of its own";
+#endif
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(all_of(mapped(terms("wild"))),
+               "wild of libuser_operators.so\\), column 'y' crashed \\(signal "
+               "11\\)");
 }
 
 TEST_F(map_test, refuses_origins_that_cannot_be) {

@@ -200,13 +200,40 @@ void close_broken(void* stream) {
   delete static_cast<std::string*>(stream);
 }
 
+// -- again: y = 2 x, each time in the same memory; wild: in none --------------
+
+int64_t shared[4096];
+
+int32_t apply_again(void* stream, const ArrowArray* rows, ArrowArray* output,
+                    ArrowArray* /*from*/, ballast_operator_error* error) {
+  return guarded(error, [&] {
+    const ArrowArray& x = *rows->children[*static_cast<int64_t*>(stream)];
+    for (int64_t i = 0; i < rows->length; ++i)
+      shared[i] = 2 * ballast::numbers_in<int64_t>(x)[i];
+    ballast::give_rows(
+        rows->length,
+        {ballast::column_of_numbers(std::vector<int64_t>(rows->length))},
+        output);
+    output->children[0]->buffers[1] = shared;
+  });
+}
+
+int32_t apply_wild(void* stream, const ArrowArray* rows, ArrowArray* output,
+                   ArrowArray* from, ballast_operator_error* error) {
+  const int32_t out = apply_again(stream, rows, output, from, error);
+  output->children[0]->buffers[1] = reinterpret_cast<const void*>(64);
+  return out;
+}
+
 const ballast_operator operators[] = {
     {"twice", 0, open_twice, apply_twice, close_number},
     {"spread", BALLAST_OPERATOR_CONCURRENT, open_twice, apply_spread,
      close_number},
     {"count", 0, open_count, apply_count, close_number},
     {"told", 0, open_told, apply_told, close_told},
-    {"broken", 0, open_broken, apply_broken, close_broken}};
+    {"broken", 0, open_broken, apply_broken, close_broken},
+    {"again", 0, open_twice, apply_again, close_number},
+    {"wild", 0, open_twice, apply_wild, close_number}};
 
 } // namespace
 

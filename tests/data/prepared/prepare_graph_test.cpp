@@ -3,6 +3,7 @@
 // traced to its file.
 #include "data/prepared/prepared_set.hpp"
 #include "data/store/chunk.hpp"
+#include "tests/data/source/stream_tester.hpp"
 #include "tests/data/source_builders.hpp"
 #include "tests/runtime/ledger/expanded.hpp"
 
@@ -221,6 +222,45 @@ TEST_F(graph_sets, do_not_change_with_a_node_in_front_that_draws_nothing) {
         ->folder();
   };
   EXPECT_EQ(set(""), set(R"({"op": "limit", "from": "b", "rows": 1},)"));
+}
+
+TEST_F(graph_sets, that_are_empty_are_told_by_the_node_where_rows_end) {
+  const auto refusal = [this](const std::string& nodes) {
+    return refusal_of([&] {
+      made(graph_job(nodes, {{"from", "out"}, {"label", "y"}}));
+    });
+  };
+  EXPECT_THAT(
+      refusal(R"([{"op": "filter", "from": "a", "where": "x > 7", "as": "f"},
+                  {"op": "filter", "where": "x > 1000", "as": "none"},
+                  {"op": "derive", "columns": {"w": "x + 1"}, "as": "out"}])"),
+      testing::HasSubstr(
+          "/data/graph/1: filter 'none' gives no rows, 52 came in"));
+  EXPECT_THAT(
+      refusal(R"([{"op": "filter", "from": "b", "where": "x < 0", "as": "none"},
+                  {"op": "join", "from": ["a", "none"], "on": "x",
+                   "as": "out"}])"),
+      testing::HasSubstr(
+          "/data/graph/0: filter 'none' gives no rows, 3 came in"));
+  EXPECT_THAT(
+      refusal(R"([{"op": "join", "from": ["a", "b"], "on": "x", "as": "out",
+                   "suffix": "_b"}])"),
+      testing::HasSubstr(
+          "/data/graph/0: join 'out' gives no rows, 63 came in"));
+}
+
+TEST_F(graph_sets, of_which_all_test_rows_are_wrong_say_so) {
+  std::ofstream(folder_ / "c.csv") << "x,y,z\n1,?,1\n2,?,2\n";
+  json data{{"train", {{"format", "csv"}, {"uri", "a.csv"}, {"label", "y"}}},
+            {"test", {{"format", "csv"}, {"uri", "c.csv"}, {"label", "y"}}},
+            {"on_error", "skip"},
+            {"errors_max", 0.5}};
+  EXPECT_THAT(
+      refusal_of([&] { made(job_of(data)); }),
+      testing::AllOf(testing::HasSubstr("/data/test: no row of "),
+                     testing::HasSubstr("c.csv is left: 2 are left out because "
+                                        "something is wrong with them"),
+                     testing::Not(testing::HasSubstr("where"))));
 }
 
 } // namespace

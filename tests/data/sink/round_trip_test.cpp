@@ -119,7 +119,8 @@ TEST_F(round_trip, keeps_numbers_that_json_lacks) {
   const auto rows_in = arrow::RecordBatch::Make(
       arrow::schema({arrow::field("x", arrow::float64())}), 5,
       {numbers.Finish().ValueOrDie()});
-  const auto to = open_writer(path("in.jsonl"), rows_in->schema());
+  const auto to =
+      open_writer(path("in.jsonl"), path("in.jsonl"), rows_in->schema());
   to->write(rows_in);
   to->finish();
   EXPECT_EQ(rows("in.jsonl"), (strings{"nan", "-inf", "inf", "-0", "5"}));

@@ -104,7 +104,7 @@ TEST(csv_types, are_kept_by_every_later_cell_or_it_is_named) {
        {"column 'id'", "zeros in front",
         R"(put "columns": {"id":"text"} into /data/sources/in)"}},
       {"x,2",
-       {"column 'id'", "found text of 1 characters", "null_values",
+       {"column 'id'", "found text of 1 character", "null_values",
         R"(put "columns": {"id":"text"} into /data/sources/in)"}},
       {"1,01.5", {"column 'price'", "zeros in front", R"({"price":"text"})"}},
       {"1,9007199254740993",

@@ -4,8 +4,10 @@
 /// whatever goes wrong ends in one error that a user can act on.
 #include "data/source/database_stream.hpp"
 
+#include "data/sink/source_versions.hpp"
 #include "data/source/adbc_session.hpp"
 #include "data/source/source_error.hpp"
+#include "data/source/source_table.hpp"
 #include "tests/data/some_chunks.hpp"
 #include "tests/data/some_postgres.hpp"
 
@@ -197,6 +199,19 @@ TEST_F(sqlite_rows, numbers_among_text_are_read_as_text_and_said) {
   EXPECT_EQ(row_text(*rows, 0) + row_text(*rows, 2), "12.5");
 }
 
+TEST_F(sqlite_rows, are_read_with_a_note_of_what_is_read_otherwise) {
+  sql({"create table t (a, y integer, x real)",
+       "insert into t values (1, 0, 2.5), ('x', 1, 3.5)"});
+  source_spec spec;
+  spec.format = source_format::sql;
+  spec.uri = uri();
+  spec.query = "select * from t";
+  spec.label = "y";
+  EXPECT_THAT(read_source(spec, {}).notes,
+              testing::ElementsAre(HasSubstr("column 'a' holds values of "
+                                             "several types")));
+}
+
 TEST_F(sqlite_rows, chosen_columns_come_in_their_order_and_that_of_the_query) {
   sql({"create table \"a \"\"b\" (x, \"y z\", w)",
        "insert into \"a \"\"b\" select value, -value, 'w' from " +
@@ -321,6 +336,30 @@ protected:
   static std::unique_ptr<some_postgres> server_;
 };
 std::unique_ptr<some_postgres> postgres_rows::server_;
+
+TEST_F(postgres_rows, that_change_between_two_readings_are_noticed) {
+  server_->sql("create table s.t as select 1 as x");
+  data_spec data;
+  data.sources["in"].format = source_format::sql;
+  data.sources["in"].uri = server_->uri();
+  data.sources["in"].table = "s.t";
+  graph::node some;
+  some.what = graph::op::limit;
+  some.from = {"in"};
+  some.as = {"some"};
+  data.graph = {some};
+  const source_versions once(data, {"in"}, {});
+  const source_versions twice(data, {"in", "some"}, {});
+  EXPECT_NO_THROW(twice.check_unchanged());
+  server_->sql("insert into s.t values (2)");
+  EXPECT_NO_THROW(once.check_unchanged()) << "of one transaction";
+  try {
+    twice.check_unchanged();
+    ADD_FAILURE() << "was not noticed";
+  } catch (const ballast_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("s.t: changed while it was read"));
+  }
+}
 
 TEST_F(postgres_rows, types_and_nulls_arrive_as_they_are) {
   const std::string types =

@@ -411,7 +411,13 @@ TEST_F(images, refuse_a_link_that_leads_back_to_itself) {
                         "to itself"));
   fs::remove(loop);
   ASSERT_EQ(::symlink("nowhere.png", loop.c_str()), 0);
-  EXPECT_THAT(refusal(folder_source()), HasSubstr("there is no such file"));
+  EXPECT_THAT(refusal(folder_source()),
+              HasSubstr("set/cat/loop.png: is a link that leads nowhere"));
+  row_faults faults;
+  source_request request;
+  request.faults = &faults;
+  const uint64_t whole = read_source(folder_source(), request).rows;
+  EXPECT_EQ(faults.counts(), (ledger::rejected_rows{whole + 1, 1, 1}));
 }
 
 TEST_F(images, of_a_test_set_have_the_classes_of_the_training_set) {

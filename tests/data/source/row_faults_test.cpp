@@ -80,10 +80,9 @@ TEST_F(left_out_rows, are_those_of_a_csv_file_with_text_in_a_number_column) {
   EXPECT_EQ(table.rows, 3u);
   EXPECT_THAT(table.labels, ElementsAre(0, 1, 0));
   EXPECT_THAT(table.taken_rows, ElementsAre(0, 2, 4));
-  EXPECT_THAT(
-      reasons_of(faults_),
-      ElementsAre("2 b: expected a number, found text of 1 characters",
-                  "4 a: expected a number, found text of 1 characters"));
+  EXPECT_THAT(reasons_of(faults_),
+              ElementsAre("2 b: expected a number, found text of 1 character",
+                          "4 a: expected a number, found text of 1 character"));
   const json first = told_by(faults_)[0];
   EXPECT_EQ(first["source"], "train");
   EXPECT_EQ(first["file"], (folder_ / "t.csv").string());
@@ -107,6 +106,32 @@ TEST_F(left_out_rows, are_those_with_too_few_or_too_many_fields) {
               ElementsAre("2 -: has 2 columns, the header has 3",
                           "4 -: has 4 columns, the header has 3"));
   EXPECT_EQ(told_by(faults_)[0]["text"], "1,2");
+}
+
+TEST_F(left_out_rows, that_span_lines_are_told_with_all_their_text) {
+  // The quote takes two lines along and leaves as many fields as there are.
+  const std::string bad = "3,\"x,1\n5,6,0\n7\",1";
+  read_csv("a,b,y\n1,2,0\n" + bad + "\n5,6,1\n");
+  ASSERT_EQ(told_by(faults_).size(), 1u);
+  const json told = told_by(faults_)[0];
+  EXPECT_EQ(told["line"], 3);
+  EXPECT_EQ(told["lines"], 3);
+  EXPECT_EQ(told["text"], bad);
+  EXPECT_EQ(told["values"]["a"], "3");
+  EXPECT_THAT(faults_.found().last, HasSubstr("row 2 (lines 3 to 5)"));
+}
+
+TEST_F(left_out_rows, of_json_lines_are_told_as_they_were_written) {
+  const std::string missing = "{\"y\": 1,  \"a\":null, \"note\": \"n\"}";
+  const std::string no_number = "{\"a\": \"zz\", \"y\": 0}";
+  folder_.write("t.jsonl", "{\"a\": 1, \"y\": 0}\n" + missing + "\n" +
+                               no_number + "\n{\"a\": 2, \"y\": 1}\n");
+  columns_ = {{"a", "float64"}};
+  EXPECT_EQ(read(source_format::jsonl, "t.jsonl").rows, 2u);
+  ASSERT_EQ(told_by(faults_).size(), 2u);
+  EXPECT_EQ(told_by(faults_)[0]["text"], missing);
+  EXPECT_EQ(told_by(faults_)[1]["text"], no_number);
+  EXPECT_FALSE(told_by(faults_)[0].contains("values"));
 }
 
 TEST_F(left_out_rows, are_one_for_a_quote_that_is_never_closed) {
@@ -260,10 +285,9 @@ TEST_F(left_out_rows, number_the_rows_of_the_files_that_follow) {
   const source_table table = read(source_format::csv, "f*.csv");
   EXPECT_THAT(table.taken_rows, ElementsAre(0, 1, 3, 4, 5));
   EXPECT_EQ(place_of(table, 2), (folder_ / "f1.csv").string() + ": row 2");
-  EXPECT_THAT(
-      reasons_of(faults_),
-      ElementsAre("1 a: expected a number, found text of 1 characters",
-                  "3 y: expected a number, found text of 1 characters"));
+  EXPECT_THAT(reasons_of(faults_),
+              ElementsAre("1 a: expected a number, found text of 1 character",
+                          "3 y: expected a number, found text of 1 character"));
 }
 
 TEST_F(left_out_rows, are_refused_if_there_are_too_many) {
@@ -277,7 +301,7 @@ TEST_F(left_out_rows, are_refused_if_there_are_too_many) {
           HasSubstr("/data/errors_max: 6 of the 50 rows read so far are wrong "
                     "(12 %), at most 10 % may be; the last: "),
           HasSubstr("t.csv: row 50 (line 51), column 'a': expected a number, "
-                    "found text of 1 characters; correct them, or raise "
+                    "found text of 1 character; correct them, or raise "
                     "errors_max")));
 }
 

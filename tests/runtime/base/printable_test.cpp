@@ -40,7 +40,7 @@ TEST(printable, shows_bytes_that_are_no_utf8_as_hex) {
 
 TEST(printable, shows_control_characters_as_hex) {
   EXPECT_EQ(printable(std::string("1\0002", 3)), "1\\x002");
-  EXPECT_EQ(printable("a\nb\x1b[31m\x7f"), "a\\x0ab\\x1b[31m\\x7f");
+  EXPECT_EQ(printable("a\nb\x1b[31m\x7f"), "a\\nb\\x1b[31m\\x7f");
   EXPECT_EQ(printable("\u0085"), "\\xc2\\x85");
 }
 

@@ -46,7 +46,7 @@ TEST(size_variables, are_refused_with_name_value_and_what_is_expected) {
                                                       std::string(text) + "'"),
                                             HasSubstr("MiB")));
   }
-  EXPECT_THAT(read_memory("1\n2").mistake.message, HasSubstr("'1\\x0a2'"));
+  EXPECT_THAT(read_memory("1\n2").mistake.message, HasSubstr("'1\\n2'"));
 }
 
 } // namespace

@@ -46,7 +46,7 @@ TEST(job_text, gives_line_and_column_of_a_syntax_error) {
 // A job of somebody else must not move the cursor of who looks at it.
 TEST(job_text, keys_are_told_without_control_characters) {
   const std::map<std::string, std::string> table = {
-      {R"({"a\nb\u001b[2J": 1})", "/a\\x0ab\\x1b[2J: unknown key"},
+      {R"({"a\nb\u001b[2J": 1})", "/a\\nb\\x1b[2J: unknown key"},
       {R"({"data": {"\u009b2J": 1}})", "/data/\\xc2\\x9b2J: unknown key"},
       {R"({"\u001b": 1, "\u001b": 2})", "the key '\\x1b' is given twice"},
       {R"({"seed": "\u009b2J"})", "found \"\\xc2\\x9b2J\""},

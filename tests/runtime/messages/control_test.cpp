@@ -122,7 +122,7 @@ TEST(control, refuses_with_code_reason_and_pointer) {
       {R"({"version":1,"type":"set_balance","skew":0.1})", errc::bad_request,
        "/skew", "unknown key"},
       {R"({"version":1,"type":"stop","a\n\u001b[2J":1})", errc::bad_request,
-       "/a\n\x1b[2J", "/a\\x0a\\x1b[2J: unknown key"},
+       "/a\n\x1b[2J", "/a\\n\\x1b[2J: unknown key"},
       {R"({"version":1,"type":"plan","worker":"w1"})", errc::bad_request,
        "/worker", "unknown key"},
       {R"({"version":1,"type":"explain","worker":7})", errc::bad_request,
