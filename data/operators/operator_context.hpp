@@ -12,6 +12,7 @@
 
 namespace ballast::data {
 
+class found_files;
 class row_faults;
 
 /// What an operator of a graph needs beside its inputs.
@@ -28,6 +29,8 @@ struct operator_context {
   /// Rows without a result are left out and told here; it lives longer. Null:
   /// the first of them is an error.
   row_faults* faults = nullptr;
+  /// Of a source: as in source_request.
+  found_files* found = nullptr;
 };
 
 /// The last column of every stream of a graph: uint64, never null: which row of

@@ -12,6 +12,7 @@
 #include <arrow/compute/cast.h>
 #include <arrow/compute/initialize.h>
 
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -53,6 +54,7 @@ public:
     request_.pointer = this->context().pointer;
     request_.stop = this->context().stop;
     request_.faults = this->context().faults;
+    request_.found = this->context().found;
     if (found.schema == nullptr)
       find(found);
     stored_ = found.files;
@@ -131,6 +133,8 @@ private:
 
   void open_next() {
     begun_ = true;
+    open_soon(std::span(stored_).subspan(file_), request_.pointer + "/uri",
+              whole_max_of(spec_));
     from_ = open(stored_[file_]);
     files_->opened(index_, stored_[file_].name, rows_);
     from_->choose(columns_of_file());

@@ -8,6 +8,7 @@
 #include "data/source/file_name_stream.hpp"
 #include "data/source/file_text.hpp"
 #include "data/source/files_apart.hpp"
+#include "data/source/found_files.hpp"
 #include "data/source/ipc_stream.hpp"
 #include "data/source/jsonl_stream.hpp"
 #include "data/source/orc_stream.hpp"
@@ -33,8 +34,20 @@ static std::unique_ptr<graph_stream> open_graph(const source_spec& spec,
   terms.spill = request.spill;
   terms.stop = request.stop;
   terms.faults = request.faults;
+  terms.found = request.found;
   return std::make_unique<graph_stream>(*request.data, spec.from,
                                         std::move(terms));
+}
+
+uint64_t whole_max_of(const source_spec& spec) {
+  constexpr uint64_t some_of_it = uint64_t{4} << 20;
+  const bool by_column = spec.format == source_format::parquet ||
+                         spec.format == source_format::arrow ||
+                         spec.format == source_format::orc;
+  // A source of a graph names no label: some look at its first rows only.
+  return spec.label.empty() || (by_column && !spec.features.empty())
+             ? some_of_it
+             : whole_file_max;
 }
 
 std::unique_ptr<record_stream> open_table(const source_spec& spec,
@@ -43,12 +56,14 @@ std::unique_ptr<record_stream> open_table(const source_spec& spec,
                                           const table_terms& how) {
   const std::string pointer = request.pointer + "/uri";
   const auto opened = [&]() -> stream_input {
-    return {open_file(file, pointer), file.name, request.pointer, request.stop};
+    return {open_file(file, pointer, whole_max_of(spec)), file.name,
+            request.pointer, request.stop};
   };
   switch (spec.format) {
   case source_format::csv:
     return std::make_unique<csv_stream>(
-        file.name, text_of_file(file, pointer, request.stop),
+        file.name,
+        text_of_file(file, pointer, request.stop, whole_max_of(spec)),
         csv_stream::terms{request.pointer, request.stop, spec.null_values,
                           how.texts, how.typing, types_stated(spec),
                           request.faults != nullptr});
@@ -87,7 +102,8 @@ std::vector<stored_file> stored_files(const source_spec& spec,
   else if (spec.format == source_format::graph)
     only.name = spec.from;
   else
-    return find_files(spec.uri, request.pointer + "/uri", request.stop);
+    return find_files(request.found, spec.uri, request.pointer + "/uri",
+                      request.stop);
   return {only};
 }
 
@@ -111,11 +127,13 @@ source_table read_table(const source_spec& spec,
   text_cells texts;
   const std::optional<row_condition> where = condition_of(spec, request);
   uint64_t rows_read = 0;
-  const std::vector<stored_file> files = stored_files(spec, request);
+  std::vector<stored_file> files = stored_files(spec, request);
   files_apart apart(request.fragments);
   for (size_t i = 0; i < files.size(); ++i) {
     const stored_file& file = files[i];
     out.files.push_back({file.name, rows_read});
+    if (i == 0)
+      open_soon(files, request.pointer + "/uri", whole_max_of(spec));
     if (i > 0 && apart.can_begin() && is_decided(out, rows, request))
       apart.begin(files, i, choice_of(out, rows, texts));
     if (const auto read = apart.take(i);
