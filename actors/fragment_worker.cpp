@@ -3,6 +3,7 @@
 #include "data/base/ordered_work.hpp"
 #include "data/prepared/fragment_task.hpp"
 #include "data/prepared/prepare_cache.hpp"
+#include "data/source/found_files.hpp"
 #include "data/store/host_memory.hpp"
 #include "data/transfer/chunk_service.hpp"
 #include "runtime/base/errors.hpp"
@@ -49,6 +50,7 @@ struct fragment_worker::parts {
   std::shared_ptr<store::file_lock> in_use; // of its fragments
   std::vector<std::string> made;            // keys
   std::string token;                        // of the service
+  std::shared_ptr<data::found_files> found; // by the orders with this token
   std::shared_ptr<data::chunk_service> service;
 
   void work();
@@ -79,6 +81,7 @@ void fragment_worker::parts::carry_out(const prepare_fragment& order) {
   out.key = order.key;
   try {
     std::string address;
+    std::shared_ptr<data::found_files> known;
     {
       const std::lock_guard lock(opening);
       if (!cache)
@@ -87,11 +90,12 @@ void fragment_worker::parts::carry_out(const prepare_fragment& order) {
         in_use = cache->use_fragments();
       made.push_back(order.key);
       address = serve(order.token);
+      known = found;
     }
     const size_t at_once = std::min(data::work_threads(), threads_max);
     out = data::carry_out(
         order, data::available_memory_bytes() / memory_part / at_once, *cache,
-        ending.get_token());
+        ending.get_token(), known.get());
     out.address = std::move(address);
   } catch (const std::exception& error) {
     out.why = error.what(); // its cache, or its ports
@@ -107,6 +111,7 @@ std::string fragment_worker::parts::serve(const std::string& for_token) {
     return service->address();
   service.reset();
   token = for_token;
+  found = std::make_shared<data::found_files>();
   service = data::chunk_service::start(
       config.bind_host, 0, token,
       [](data::data_part, chunk_id) { return data::chunk_ptr(); },

@@ -193,6 +193,7 @@ operator_context graph_builder::context(const std::string& pointer,
   out.stop = terms_.stop;
   out.origins = origins_;
   out.faults = terms_.faults;
+  out.found = terms_.found;
   return out;
 }
 

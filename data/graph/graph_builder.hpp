@@ -30,6 +30,8 @@ struct graph_terms {
   store::work_watch stop = {};
   /// Of rows that are left out; null: the first mistake is an error.
   row_faults* faults = nullptr;
+  /// As in source_request.
+  found_files* found = nullptr;
 };
 
 class graph_builder {

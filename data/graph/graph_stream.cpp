@@ -55,24 +55,27 @@ namespace {
 
 /// Of no row; but text tells other types where a row may be wrong.
 std::vector<std::shared_ptr<arrow::Schema>>
-schemas_of(const data_spec& data, const store::work_watch& stop, bool here) {
+schemas_of(const data_spec& data, const store::work_watch& stop, bool here,
+           found_files* found) {
   std::optional<row_faults> faults = row_faults::of(data);
   graph_terms terms;
   terms.stop = stop;
   terms.faults = faults ? &*faults : nullptr;
+  terms.found = found;
   return graph_builder::schemas(data, terms, here);
 }
 
 } // namespace
 
 std::vector<std::shared_ptr<arrow::Schema>>
-schemas_of_nodes(const data_spec& data, const store::work_watch& stop) {
-  return schemas_of(data, stop, false);
+schemas_of_nodes(const data_spec& data, const store::work_watch& stop,
+                 found_files* found) {
+  return schemas_of(data, stop, false, found);
 }
 
 void schemas_of_nodes_here(const data_spec& data,
                            const store::work_watch& stop) {
-  schemas_of(data, stop, true);
+  schemas_of(data, stop, true, nullptr);
 }
 
 } // namespace ballast::data

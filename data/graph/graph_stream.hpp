@@ -65,7 +65,8 @@ private:
 /// What each node of a job gives, by its number; a mistake of any of them is
 /// thrown, whether or not something reads it.
 std::vector<std::shared_ptr<arrow::Schema>>
-schemas_of_nodes(const data_spec& data, const store::work_watch& stop = {});
+schemas_of_nodes(const data_spec& data, const store::work_watch& stop = {},
+                 found_files* found = nullptr);
 /// The same, but only of nodes whose sources are files of this machine and can
 /// be opened: without the others nothing is known of them.
 void schemas_of_nodes_here(const data_spec& data,

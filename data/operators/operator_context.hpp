@@ -13,6 +13,7 @@
 
 namespace ballast::data {
 
+class found_files;
 class row_faults;
 
 /// What a node, or a source, has given so far. Any thread.
@@ -37,6 +38,8 @@ struct operator_context {
   row_faults* faults = nullptr;
   /// Where the stream counts what it gives; null: nobody asks.
   std::shared_ptr<rows_given> given = nullptr;
+  /// Of a source: as in source_request.
+  found_files* found = nullptr;
 };
 
 /// The last column of every stream of a graph: uint64, never null: which row of

@@ -14,6 +14,7 @@
 #include <arrow/compute/cast.h>
 #include <arrow/compute/initialize.h>
 
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,7 @@ public:
     request_.pointer = this->context().pointer;
     request_.stop = this->context().stop;
     request_.faults = this->context().faults;
+    request_.found = this->context().found;
     if (found.schema == nullptr)
       find(found);
     stored_ = found.files;
@@ -149,6 +151,8 @@ private:
   /// That file, or the first behind it that has rows; false: there is none.
   bool open_next() {
     begun_ = true;
+    open_soon(std::span(stored_).subspan(file_), request_.pointer + "/uri",
+              whole_max_of(spec_));
     for (; file_ < stored_.size(); ++file_)
       try {
         from_ = open(stored_[file_]);

@@ -32,6 +32,8 @@ struct write_options {
   store::work_watch stop = {};
   /// Reads files of the sources apart; null: nobody does.
   fragment_pool* files = nullptr;
+  /// As in source_request.
+  found_files* found = nullptr;
 };
 
 /// Writes `path` (synced) and returns the description of each chunk, the same

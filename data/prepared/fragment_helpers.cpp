@@ -51,6 +51,11 @@ void fragment_helpers::order(worker_id who, const prepare_fragment& what) {
     found->second.send(what);
 }
 
+bool fragment_helpers::any() {
+  const std::lock_guard lock(mutex_);
+  return !all_.empty();
+}
+
 std::string fragment_helpers::name_of(worker_id who) {
   const std::lock_guard lock(mutex_);
   const auto found = all_.find(who);

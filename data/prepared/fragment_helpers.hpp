@@ -39,6 +39,7 @@ public:
   /// more, after the return.
   void listen(fragment_listener* to);
   void order(worker_id who, const prepare_fragment& what);
+  bool any();
   /// Empty: it is gone.
   std::string name_of(worker_id who);
 

@@ -37,6 +37,13 @@ instant steady_now() {
   return std::chrono::steady_clock::now().time_since_epoch();
 }
 
+uint64_t all_bytes(const std::vector<stored_file>& files) {
+  uint64_t out = 0;
+  for (const stored_file& one : files)
+    out += one.size;
+  return out;
+}
+
 /// Takes the parts of a fragment from the service of who made it.
 void fetch_fragment(const std::string& address, const std::string& token,
                     const std::string& key, uint64_t bytes,
@@ -87,6 +94,7 @@ private:
   void gone(worker_id who) override;
   void answered(const fragment_ready& what) override;
 
+  bool pays(const std::vector<stored_file>& files) const;
   void name_files(std::vector<stored_file> files,
                   const fragment_choice& choice);
   size_t files_at_once() const;
@@ -170,18 +178,26 @@ bool fragment_pool::reading::is_kept(size_t file) const {
                                  ignored);
 }
 
+bool fragment_pool::reading::pays(const std::vector<stored_file>& files) const {
+  if (files.size() < 2)
+    return false;
+  const uint64_t worth = of_.how_.worth_bytes;
+  // Images keep all cores busy as it is: it pays where others have cores, too.
+  if (files[0].images != nullptr && worth > 0 &&
+      !(of_.how_.helpers && of_.how_.helpers->any()))
+    return false;
+  // A store answers each request late, however few bytes it is about.
+  constexpr uint64_t worth_more = 64;
+  return all_bytes(files) >=
+         worth / (files[0].system != nullptr ? worth_more : 1);
+}
+
 void fragment_pool::reading::begin(std::vector<stored_file> files,
                                    const fragment_choice& choice) {
   BALLAST_CHECK(!board_, "a source is read twice");
-  uint64_t bytes = 0;
-  for (const stored_file& one : files)
-    bytes += one.size;
-  // A store answers each request late, however few bytes it is about.
-  constexpr uint64_t worth_more = 64;
-  const bool remote = !files.empty() && files[0].system != nullptr;
-  if (files.size() < 2 ||
-      bytes < of_.how_.worth_bytes / (remote ? worth_more : 1))
+  if (!pays(files))
     return;
+  const uint64_t bytes = all_bytes(files);
   name_files(std::move(files), choice);
   if (!of_.in_use_)
     of_.in_use_ = of_.cache_.use_fragments();

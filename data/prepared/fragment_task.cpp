@@ -2,6 +2,7 @@
 
 #include "data/base/content_hash.hpp"
 #include "data/prepared/set_identity.hpp"
+#include "data/source/found_files.hpp"
 #include "runtime/base/fault_point.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
@@ -41,12 +42,18 @@ bool is_kept(const prepare_cache& cache, const std::string& key) {
 
 /// The file that is meant, or why this process does not have it.
 stored_file find_same(const prepare_fragment& order, const source_spec& spec,
-                      prepare_cache& cache, const store::work_watch& stop) {
+                      prepare_cache& cache, const store::work_watch& stop,
+                      found_files* found) {
   const std::string pointer = order.pointer + "/uri";
   if (int fault = fault_point("fragment.find"))
     throw ballast_error(errc::invalid_data,
                         std::generic_category().message(fault), pointer);
-  for (stored_file& one : find_files(spec.uri, pointer, stop)) {
+  std::vector<stored_file> all =
+      spec.format == source_format::images
+          ? (found != nullptr ? found->parts(spec, order.pointer, stop)
+                              : parts_of_images(spec, order.pointer, stop))
+          : find_files(found, spec.uri, pointer, stop);
+  for (stored_file& one : all) {
     if (one.name != order.file)
       continue;
     if (identity_of(one, pointer, cache, stop) != order.identity)
@@ -63,6 +70,12 @@ stored_file find_same(const prepare_fragment& order, const source_spec& spec,
 
 std::string identity_of(const stored_file& file, const std::string& pointer,
                         prepare_cache& cache, const store::work_watch& stop) {
+  if (file.images != nullptr) {
+    content_hash classes; // their numbers follow from all of them
+    for (const std::string& name : file.images->classes)
+      classes.update(name + '\0');
+    return cache.hash_of(*file.images, pointer, stop) + hex16(classes.digest());
+  }
   return file.system ? file.name + " " + file.version
                      : cache.hash_of(file.path, pointer, stop);
 }
@@ -129,7 +142,8 @@ void make_fragment(const fragment_task& task, uint64_t room_bytes,
 }
 
 fragment_ready carry_out(const prepare_fragment& order, uint64_t room_bytes,
-                         prepare_cache& cache, const store::work_watch& stop) {
+                         prepare_cache& cache, const store::work_watch& stop,
+                         found_files* found) {
   fragment_ready out;
   out.number = order.number;
   out.key = order.key;
@@ -146,7 +160,7 @@ fragment_ready carry_out(const prepare_fragment& order, uint64_t room_bytes,
     if (key_of(task) != order.key)
       throw ballast_error(errc::other_build, "it knows the file as another");
     if (!is_kept(cache, order.key)) {
-      task.file = find_same(order, spec, cache, stop);
+      task.file = find_same(order, spec, cache, stop, found);
       out.outcome = fragment_outcome::refused;
       make_fragment(task, room_bytes, cache, stop);
     }

@@ -37,8 +37,11 @@ void make_fragment(const fragment_task& task, uint64_t room_bytes,
 
 /// What a worker makes of an order, with its cache. It finds the file by
 /// itself, and answers `not_here` if it does not have the one that is meant.
+/// `found`: the files of stores as this run's orders found them; null: they are
+/// looked for with each order.
 fragment_ready carry_out(const prepare_fragment& order, uint64_t room_bytes,
-                         prepare_cache& cache, const store::work_watch& stop);
+                         prepare_cache& cache, const store::work_watch& stop,
+                         found_files* found = nullptr);
 
 /// Part of a fragment of this cache, as read_fragment_blob() names it; false:
 /// it is not here.

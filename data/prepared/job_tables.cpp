@@ -114,6 +114,7 @@ void job_tables::read_sources(const job& what, const write_options& how,
   request.seed = what.seed;
   request.data = &what.data;
   request.spill = how.folder;
+  request.found = how.found;
   const auto read = [&](const source_spec& spec) {
     const std::unique_ptr<fragment_supply> apart =
         how.files ? how.files->of(request.pointer) : nullptr;

@@ -10,19 +10,23 @@
 #include "data/prepared/set_identity.hpp"
 #include "data/prepared/set_notes.hpp"
 #include "data/prepared/set_rows.hpp"
+#include "data/source/found_files.hpp"
 #include "data/source/row_faults.hpp"
 #include "data/store/host_memory.hpp"
 #include "runtime/balance/chunk_layout.hpp"
 #include "runtime/base/fault_point.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
+#include "runtime/base/thread_name.hpp"
 #include "runtime/placement/row_lists.hpp"
 #include "store/sync_path.hpp"
 #include "store/unfinished.hpp"
 #include "store/work_watch.hpp"
 
 #include <algorithm>
+#include <future>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 namespace ballast::data {
 
@@ -71,11 +75,12 @@ void apply_pipeline(const job& what, ledger::row_shape& row) {
   }
 }
 
-std::vector<std::string> sources_of(const job& what) {
+std::vector<std::string> sources_of(const job& what, found_files& found) {
   std::vector<std::string> out =
-      files_of(what.data.train, "/data/train", what.data);
+      files_of(what.data.train, "/data/train", what.data, &found);
   if (what.data.test)
-    for (std::string& path : files_of(*what.data.test, "/data/test", what.data))
+    for (std::string& path :
+         files_of(*what.data.test, "/data/test", what.data, &found))
       out.push_back(std::move(path));
   return out;
 }
@@ -142,6 +147,24 @@ void tell_notes(const job_tables& from, const prepare_options& options) {
       options.warn(one->notes[i]);
 }
 
+/// check_unchanged() beside other work: what has to be asked for elsewhere
+/// takes round trips, or a pass over a table, that the processor here does not
+/// notice.
+class later_check {
+public:
+  later_check(const job& what, const json& identity, prepare_cache& cache,
+              const store::work_watch& stop)
+      : done_(std::async(std::launch::async, [&what, &identity, &cache, stop] {
+          name_this_thread("bl-check");
+          check_unchanged(what, identity, cache, stop);
+        })) {}
+  /// Throws what it found.
+  void wait() { done_.get(); }
+
+private:
+  std::future<void> done_; // whose destructor waits, too
+};
+
 /// A complete set of the same rows, or null: the sources are read.
 using set_of_rows = std::shared_ptr<const prepared_set>;
 
@@ -150,7 +173,7 @@ using set_of_rows = std::shared_ptr<const prepared_set>;
 void make_set(const job& what, const std::vector<std::string>& sources,
               const json& identity, const std::string& key,
               const set_of_rows& same_rows, prepare_cache& cache,
-              const prepare_options& options) {
+              const prepare_options& options, found_files& found) {
   const fs::path making = cache.making_of(key);
   const fs::path place = cache.folder_of(key);
   folder_guard guard{making};
@@ -162,7 +185,8 @@ void make_set(const job& what, const std::vector<std::string>& sources,
     refuse_write(making, error.value());
   fragment_pool files(what, cache, options.apart, rows_memory(options),
                       options.stop);
-  const write_options how{making, rows_memory(options), options.stop, &files};
+  const write_options how{making, rows_memory(options), options.stop, &files,
+                          &found};
   ledger::manifest about;
   about.sources = sources;
   about.content_id = key;
@@ -174,8 +198,14 @@ void make_set(const job& what, const std::vector<std::string>& sources,
     const job_tables from(what, how);
     about.row = from.train.row;
     apply_pipeline(what, about.row);
+    std::optional<later_check> beside;
+    if (found.any_remote())
+      beside.emplace(what, identity, cache, options.stop);
     write_set(what, from, std::move(about), how);
-    check_unchanged(what, identity, cache, options.stop);
+    if (beside)
+      beside->wait();
+    else
+      check_unchanged(what, identity, cache, options.stop);
     tell_notes(from, options);
   }
   store::sync_path(making);
@@ -192,10 +222,11 @@ void make_set(const job& what, const std::vector<std::string>& sources,
 class finder {
 public:
   finder(const job& what, const fs::path& folder,
-         const prepare_options& options)
+         const prepare_options& options, std::shared_ptr<found_files> found)
       : what_(what), options_(options), cache_(folder),
-        identity_(set_identity(what, cache_, options.stop)),
-        sources_(sources_of(what)) {
+        found_(std::move(found)),
+        identity_(set_identity(what, cache_, options.stop, found_.get())),
+        sources_(sources_of(what, *found_)) {
     key_ = key_of(identity_);
     rows_key_ = key_of(rows_identity(identity_));
   }
@@ -327,7 +358,8 @@ private:
   }
 
   void make_from(const set_of_rows& same_rows) {
-    make_set(what_, sources_, identity_, key_, same_rows, cache_, options_);
+    make_set(what_, sources_, identity_, key_, same_rows, cache_, options_,
+             *found_);
     if (rows_are_in_order(what_))
       cache_.note_rows(rows_key_, key_);
   }
@@ -352,6 +384,7 @@ private:
   const job what_;
   const prepare_options options_;
   prepare_cache cache_;
+  const std::shared_ptr<found_files> found_;
   const json identity_;
   const std::vector<std::string> sources_; // to find them may cost requests
   std::string key_;
@@ -364,19 +397,21 @@ private:
 std::shared_ptr<prepared_set> prepare(const job& what,
                                       const fs::path& cache_folder,
                                       const prepare_options& options) {
+  auto found = std::make_shared<found_files>();
   if (!what.data.graph.empty()) // those that nothing reads, too
-    schemas_of_nodes(what.data, options.stop);
-  auto first = std::make_shared<finder>(what, cache_folder, options);
+    schemas_of_nodes(what.data, options.stop, found.get());
+  auto first =
+      std::make_shared<finder>(what, cache_folder, options, std::move(found));
   auto again = [first, what, cache_folder, options](const std::string& why) {
-    finder second(what, cache_folder, options);
+    finder second(what, cache_folder, options, std::make_shared<found_files>());
     first->check_same_sources(second);
     first->set_aside(why);
     return second.find_or_make();
   };
-  const std::shared_ptr<prepared_set> found = first->find_or_make();
+  const std::shared_ptr<prepared_set> out = first->find_or_make();
   // The set does not depend on it, but a run does.
-  make_image_augment(what.data.augment, what.seed, found->about().row);
-  return repairing_set(found, again);
+  make_image_augment(what.data.augment, what.seed, out->about().row);
+  return repairing_set(out, again);
 }
 
 } // namespace ballast::data

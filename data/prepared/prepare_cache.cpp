@@ -296,6 +296,7 @@ std::string prepare_cache::hash_of(const image_folder& folder,
                                    const store::work_watch& stop) {
   using nlohmann::json;
   content_hash stamps;
+  stamps.update(folder.part);
   int64_t changed_ns = 0;
   for (const image_file& one : folder.files) {
     stamps.update(one.name);
@@ -306,7 +307,8 @@ std::string prepare_cache::hash_of(const image_folder& folder,
   }
   std::error_code error;
   const std::string full = fs::absolute(folder.path, error).string();
-  const fs::path memo = memo_of(full);
+  const fs::path memo =
+      memo_of(full + (folder.part.empty() ? "" : "#" + folder.part));
   const json about{{"path", printable(full)},
                    {"files", folder.files.size()},
                    {"stamps", hex16(stamps.digest())}};

@@ -4,6 +4,7 @@
 #include "data/operators/user_library.hpp"
 #include "data/source/database_source.hpp"
 #include "data/source/file_system.hpp"
+#include "data/source/found_files.hpp"
 #include "runtime/base/printable.hpp"
 #include "runtime/placement/joint_bins.hpp"
 #include "runtime/placement/row_cells.hpp"
@@ -31,7 +32,7 @@ bool is_regression(const job& what) {
 /// The content of a source's files, one after another.
 json files_identity(const source_spec& spec, const std::string& pointer,
                     const data_spec& data, prepare_cache& cache,
-                    const store::work_watch& stop) {
+                    const store::work_watch& stop, found_files* found) {
   json files = json::array();
   if (spec.format == source_format::idx) {
     files.push_back(cache.hash_of(spec.images, pointer + "/images", stop));
@@ -42,7 +43,7 @@ json files_identity(const source_spec& spec, const std::string& pointer,
     for (const std::string& name : graph_sources(data, spec.from))
       for (json& one :
            files_identity(data.sources.at(name), "/data/sources/" + name, data,
-                          cache, stop))
+                          cache, stop, found))
         files.push_back(std::move(one));
     for (const node_library& one : graph_libraries(data, spec.from))
       files.push_back(hash_of_library(one.path, one.pointer));
@@ -50,7 +51,8 @@ json files_identity(const source_spec& spec, const std::string& pointer,
     files.push_back(cache.hash_of(list_images(spec, pointer, stop),
                                   pointer + "/uri", stop));
   } else {
-    for (const stored_file& file : find_files(spec.uri, pointer + "/uri", stop))
+    for (const stored_file& file :
+         find_files(found, spec.uri, pointer + "/uri", stop))
       files.push_back(file.system
                           ? file.name + " " + file.version
                           : cache.hash_of(file.path, pointer + "/uri", stop));
@@ -80,16 +82,17 @@ json graph_identity(const job& what, const source_spec& spec) {
 /// The inputs that determine the content of one source, besides the seed.
 json identity_of(const job& what, const source_spec& spec,
                  const std::string& pointer, prepare_cache& cache,
-                 const store::work_watch& stop) {
+                 const store::work_watch& stop, found_files* found) {
   if (spec.format == source_format::synthetic)
     return {{"rows", spec.rows},
             {"classes", spec.classes},
             {"width", spec.width},
             {"generator", 2}}; // 1: the C library's logarithm, sine and cosine
-  json out{{"format", to_string(spec.format)},
-           {"files", files_identity(spec, pointer, what.data, cache, stop)},
-           {"label", spec.label},
-           {"features", spec.features}};
+  json out{
+      {"format", to_string(spec.format)},
+      {"files", files_identity(spec, pointer, what.data, cache, stop, found)},
+      {"label", spec.label},
+      {"features", spec.features}};
   // Added later: sets without these fields keep their key.
   if (!spec.where.empty())
     out["where"] = spec.where;
@@ -166,16 +169,18 @@ std::vector<column_to_keep> kept_columns(const job& what) {
 }
 
 nlohmann::json set_identity(const job& what, prepare_cache& cache,
-                            const store::work_watch& stop) {
+                            const store::work_watch& stop, found_files* found) {
   const data_spec& data = what.data;
   json out{{"format", format_of_sets},
            {"regression", is_regression(what)},
-           {"train", identity_of(what, data.train, "/data/train", cache, stop)},
+           {"train",
+            identity_of(what, data.train, "/data/train", cache, stop, found)},
            {"chunk_rows", data.chunk_rows ? json(*data.chunk_rows) : json()},
            {"workers", what.elastic.workers}};
   add_placement(what, out);
   if (data.test)
-    out["test"] = identity_of(what, *data.test, "/data/test", cache, stop);
+    out["test"] =
+        identity_of(what, *data.test, "/data/test", cache, stop, found);
   else
     out["test_fraction"] = data.test_fraction;
   if (is_regression(what))

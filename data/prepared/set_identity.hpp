@@ -20,8 +20,10 @@ std::vector<column_to_keep> kept_columns(const job& what);
 
 /// Its hash is the key of the set. Reads the source files, or the cache's
 /// memory of their hashes.
+/// `found`: what is known of the files of stores; null: they are looked for.
 nlohmann::json set_identity(const job& what, prepare_cache& cache,
-                            const store::work_watch& stop);
+                            const store::work_watch& stop,
+                            found_files* found = nullptr);
 
 /// Of that, what determines the rows themselves: sources, columns and pipeline,
 /// but not how they are placed, cut and divided into training and test set.

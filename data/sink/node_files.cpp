@@ -9,6 +9,7 @@
 #include "data/sink/record_writer.hpp"
 #include "data/sink/source_versions.hpp"
 #include "data/source/array_cells.hpp"
+#include "data/source/found_files.hpp"
 #include "data/source/row_faults.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/printable.hpp"
@@ -140,11 +141,12 @@ bool is_split(const data_spec& data, const graph::output& what) {
 }
 
 graph_terms terms_of(const job& what, const store::work_watch& stop,
-                     row_faults* faults) {
+                     row_faults* faults, found_files& found) {
   graph_terms out;
   out.faults = faults;
   out.seed = what.seed;
   out.stop = stop;
+  out.found = &found;
   return out;
 }
 
@@ -216,7 +218,8 @@ std::vector<written_file> write_nodes(const job& what,
                                       const std::vector<std::string>& files,
                                       const store::work_watch& stop,
                                       const left_out_rows& left_out) {
-  const graph_terms how = terms_of(what, stop, left_out.faults);
+  found_files found;
+  const graph_terms how = terms_of(what, stop, left_out.faults, found);
   std::vector<output_file> out;
   for (size_t i = 0; i < nodes.size(); ++i) {
     check_output(what.data, nodes[i], "a node");
@@ -233,8 +236,8 @@ std::vector<written_file> write_nodes(const job& what,
     one.path = files[i];
     one.from = output_of(what.data, nodes[i]);
   }
-  schemas_of_nodes(what.data, stop);
-  const source_versions sources(what.data, nodes, stop);
+  schemas_of_nodes(what.data, stop, &found);
+  const source_versions sources(what.data, nodes, stop, &found);
   for (size_t i = 0; i < out.size(); ++i) {
     if (out[i].writer != nullptr)
       continue;
@@ -259,9 +262,11 @@ std::vector<written_file> partition_node(const job& what,
                                          const partition_terms& terms,
                                          const store::work_watch& stop,
                                          const left_out_rows& left_out) {
-  schemas_of_nodes(what.data, stop);
-  const source_versions sources(what.data, {node}, stop);
-  graph_stream rows(what.data, node, terms_of(what, stop, left_out.faults));
+  found_files found;
+  schemas_of_nodes(what.data, stop, &found);
+  const source_versions sources(what.data, {node}, stop, &found);
+  graph_stream rows(what.data, node,
+                    terms_of(what, stop, left_out.faults, found));
   const std::shared_ptr<arrow::Schema> all = rows.choose_all();
   const std::string& column = terms.column;
   const int by = column.empty() ? -1 : find_column(*all, column, "--by");

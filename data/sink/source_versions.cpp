@@ -3,8 +3,8 @@
 #include "data/graph/graph_sources.hpp"
 #include "data/source/database_place.hpp"
 #include "data/source/database_source.hpp"
-#include "data/source/file_system.hpp"
 #include "data/source/flight_place.hpp"
+#include "data/source/found_files.hpp"
 #include "data/source/source_file.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/printable.hpp"
@@ -25,23 +25,25 @@ std::string version_of(const std::string& path, const std::string& pointer) {
 
 source_versions::source_versions(const data_spec& data,
                                  const std::vector<std::string>& outputs,
-                                 const store::work_watch& stop)
+                                 const store::work_watch& stop,
+                                 found_files* found)
     : data_(data), stop_(stop) {
   for (const std::string& output : outputs)
     for (const std::string& name : graph_sources(data, output))
       if (std::find(sources_.begin(), sources_.end(), name) == sources_.end())
         sources_.push_back(name);
   again_ = sources_read_again(data, outputs);
-  found_ = look();
+  found_ = look(found);
 }
 
-std::vector<source_versions::file> source_versions::look() const {
+std::vector<source_versions::file>
+source_versions::look(found_files* found) const {
   std::vector<file> out;
   for (const std::string& name : sources_) {
     const source_spec& spec = data_.sources.at(name);
     const std::string pointer = "/data/sources/" + name + "/uri";
     if (!is_sent(spec.format)) {
-      for (const stored_file& one : find_files(spec.uri, pointer, stop_))
+      for (const stored_file& one : find_files(found, spec.uri, pointer, stop_))
         out.emplace_back(one.name, one.system ? one.version
                                               : version_of(one.path, pointer));
     } else if (spec.format == source_format::sql && !is_flight(spec.uri)) {
@@ -68,7 +70,7 @@ void source_versions::look_at_rows(const std::string& name,
 }
 
 void source_versions::check_unchanged() const {
-  const std::vector<file> now = look();
+  const std::vector<file> now = look(nullptr);
   if (now == found_)
     return;
   const auto [was, is] =

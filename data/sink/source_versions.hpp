@@ -17,18 +17,21 @@
 
 namespace ballast::data {
 
+class found_files;
+
 class source_versions {
 public:
   /// `data` stays as long as this.
+  /// `found`: what is known of the files of stores; null: they are looked for.
   source_versions(const data_spec& data,
                   const std::vector<std::string>& outputs,
-                  const store::work_watch& stop);
+                  const store::work_watch& stop, found_files* found = nullptr);
 
   void check_unchanged() const;
 
 private:
   using file = std::pair<std::string, std::string>; // name, version
-  std::vector<file> look() const;
+  std::vector<file> look(found_files* found) const;
   void look_at_rows(const std::string& name, std::vector<file>& out) const;
 
   const data_spec& data_;

@@ -50,7 +50,7 @@ constexpr int64_t database_batch_bytes = 64 << 20;
 class database_stream : public record_stream {
 public:
   /// What the rows are, as text for a cache's key; the same text means the same
-  /// rows in the same order. Before the first next(); takes as long as reading.
+  /// rows in the same order. Before the first next(); reads all rows.
   ///
   /// PostgreSQL: the number and a 64-bit hash of all rows of this snapshot, all
   /// columns, computed by the server. It needs no trust in transaction numbers

@@ -1,7 +1,7 @@
 #include "data/source/file_system.hpp"
 
-#include "data/source/read_ahead_file.hpp"
 #include "data/source/remote_errors.hpp"
+#include "data/source/remote_file.hpp"
 #include "data/source/remote_uri.hpp"
 #include "data/source/s3_library.hpp"
 #include "data/source/source_file.hpp"
@@ -12,7 +12,6 @@
 #include <arrow/filesystem/filesystem.h>
 #include <arrow/io/file.h>
 #include <arrow/util/future.h>
-#include <arrow/util/key_value_metadata.h>
 
 #include <algorithm>
 
@@ -30,6 +29,8 @@ constexpr size_t files_max = 1'000'000;
 
 /// Requests that wait for an answer at the same time.
 constexpr size_t asked_at_once = 64;
+/// Of files that are fetched before somebody opens them.
+constexpr uint64_t soon_bytes = uint64_t{32} << 20;
 
 bool is_pattern(std::string_view text) {
   return text.find_first_of(wildcards) != std::string_view::npos;
@@ -78,12 +79,20 @@ public:
   }
 
   std::vector<stored_file> find() {
-    std::vector<FileInfo> found = literal();
+    std::vector<FileInfo> found;
+    if (!lists_its_folder())
+      found = literal();
     if (found.empty())
       found = matching();
     if (found.empty())
       refuse("no file matches; check the pattern");
     std::sort(found.begin(), found.end(), FileInfo::ByPath{});
+    // An existing name is taken literally, stars included.
+    for (const FileInfo& one : found)
+      if (one.path() == root_ + "/" + parts_.key) {
+        found = {FileInfo(one)};
+        break;
+      }
     std::vector<stored_file> out;
     for (const FileInfo& one : found)
       out.push_back({name_of(one.path()),
@@ -132,7 +141,12 @@ private:
     return parts_.place() + path.substr(root_.size());
   }
 
-  /// An existing name is taken literally, stars included.
+  /// Whether one listing shows all that matches and what has the name itself.
+  bool lists_its_folder() const {
+    const size_t name = parts_.key.rfind('/') + 1; // 0: there is no folder
+    return is_pattern(parts_.key) && !is_pattern(parts_.key.substr(0, name));
+  }
+
   std::vector<FileInfo> literal() const {
     const FileInfo info = take(system_->GetFileInfo(root_ + "/" + parts_.key));
     if (info.type() == FileType::File)
@@ -233,7 +247,8 @@ private:
       what.base_dir = folder.empty() ? "/" : folder;
       what.allow_not_found = true;
       for (FileInfo& one : take(system_->GetFileInfo(what)))
-        if (one.type() == type && matches_glob(one.base_name(), pattern))
+        if (one.type() == type && (matches_glob(one.base_name(), pattern) ||
+                                   one.base_name() == pattern))
           out.push_back(std::move(one));
       check_count(out.size());
     }
@@ -251,18 +266,6 @@ private:
   std::shared_ptr<arrow::fs::FileSystem> system_;
   std::string root_; // the bucket's path in it
 };
-
-/// By what the store says of it: the ETag, where it has one.
-std::string version_of(const arrow::KeyValueMetadata* metadata, int64_t size,
-                       int64_t mtime_ns) {
-  std::string etag;
-  if (metadata != nullptr)
-    for (const char* key : {"ETag", "etag", "Etag"})
-      if (const int at = metadata->FindKey(key); at >= 0)
-        etag = metadata->value(at);
-  return "etag " + etag + " size " + std::to_string(size) + " mtime " +
-         std::to_string(mtime_ns);
-}
 
 void remote_search::note_versions(std::vector<stored_file>& files, size_t begin,
                                   size_t end) const {
@@ -362,7 +365,8 @@ std::vector<stored_file> find_files(const std::string& uri,
 }
 
 std::shared_ptr<arrow::io::RandomAccessFile>
-open_file(const stored_file& file, const std::string& pointer) {
+open_file(const stored_file& file, const std::string& pointer,
+          uint64_t whole_max) {
   if (file.system == nullptr) {
     stamp_of(file.path, pointer); // a clear error if missing
     auto opened = arrow::io::ReadableFile::Open(file.path);
@@ -373,25 +377,21 @@ open_file(const stored_file& file, const std::string& pointer) {
                           pointer);
     return std::move(opened).ValueUnsafe();
   }
-  const auto explain = [name = file.name,
-                        pointer](const arrow::Status& status) {
-    return explain_remote(status, name, pointer);
-  };
-  const auto take = [&](auto result) {
-    if (!result.ok())
-      throw ballast_error(explain(result.status()));
-    return std::move(result).ValueUnsafe();
-  };
-  const arrow_file opened = take(file.system->OpenInputFile(file.path));
-  const int64_t size = take(opened->GetSize());
-  const auto metadata = take(opened->ReadMetadata());
-  if (version_of(metadata.get(), size, file.mtime_ns) != file.version)
-    throw ballast_error(errc::invalid_data,
-                        printable(file.name) +
-                            ": has changed since it was found; leave it alone "
-                            "while it is read, and start again",
-                        pointer);
-  return read_ahead(opened, size, explain);
+  if (file.begun && file.begun->claim())
+    return file.begun->take();
+  return remote_file(file, pointer, whole_max).take();
+}
+
+void open_soon(std::span<stored_file> files, const std::string& pointer,
+               uint64_t whole_max) {
+  uint64_t bytes = 0;
+  for (stored_file& one : files) {
+    bytes += one.size;
+    if (one.system == nullptr || one.size > whole_max || bytes > soon_bytes)
+      return;
+    if (one.begun == nullptr)
+      one.begun = std::make_shared<remote_file>(one, pointer, whole_max);
+  }
 }
 
 } // namespace ballast::data

@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,13 @@ class FileSystem;
 
 namespace ballast::data {
 
+class remote_file;
+struct image_folder;
+
+/// Files of a store of up to so many bytes are fetched at once, before anything
+/// of them is looked at: of larger ones it may be that not all is wanted.
+constexpr uint64_t whole_file_max = uint64_t{16} << 20;
+
 struct stored_file {
   std::string name; // for messages: "/data/a.csv", "s3://bucket/a.csv"
   uint64_t size = 0;
@@ -38,6 +46,10 @@ struct stored_file {
   std::string version;
   std::string path;                              // inside `system`
   std::shared_ptr<arrow::fs::FileSystem> system; // null: this machine
+  /// Since open_soon(); null: nobody has begun to open it.
+  std::shared_ptr<remote_file> begun = nullptr;
+  /// Instead of one file: some of a folder (parts_of() in image_folder.hpp).
+  std::shared_ptr<const image_folder> images = nullptr;
 };
 
 /// The files named by a path, a glob (* ? [a-z], not across a slash), or a
@@ -48,9 +60,16 @@ std::vector<stored_file> find_files(const std::string& uri,
                                     const store::work_watch& stop = {});
 
 /// Reads of a remote file are gathered and read ahead (read_ahead_file.hpp).
-/// Refuses a file that has changed since it was found.
+/// Refuses a file that has changed since it was found. `whole_max`: instead of
+/// whole_file_max, where not all of a file is wanted.
 std::shared_ptr<arrow::io::RandomAccessFile>
-open_file(const stored_file& file, const std::string& pointer);
+open_file(const stored_file& file, const std::string& pointer,
+          uint64_t whole_max = whole_file_max);
+
+/// Begins to fetch the first of these files, 32 MiB of them, where they are
+/// small and lie in a store: whoever opens one finds its bytes on their way.
+void open_soon(std::span<stored_file> files, const std::string& pointer,
+               uint64_t whole_max = whole_file_max);
 
 /// Whether a name fits a pattern; neither holds a slash. As in glob(7): a
 /// leading point must be written, [!a-c] is none of these.

@@ -16,8 +16,8 @@ constexpr std::string_view gzip_begins = "\x1f\x8b";
 class remote_text {
 public:
   remote_text(const stored_file& file, const std::string& pointer,
-              const store::work_watch& stop)
-      : from_({open_file(file, pointer), file.name, pointer, stop}),
+              const store::work_watch& stop, uint64_t whole_max)
+      : from_({open_file(file, pointer, whole_max), file.name, pointer, stop}),
         gzip_(from_.take(arrow::util::Codec::Create(arrow::Compression::GZIP),
                          "cannot be read")),
         in_(from_.take(arrow::io::RandomAccessFile::GetStream(from_.file(), 0,
@@ -50,10 +50,11 @@ private:
 } // namespace
 
 text_input text_of_file(const stored_file& file, const std::string& pointer,
-                        const store::work_watch& stop) {
+                        const store::work_watch& stop, uint64_t whole_max) {
   if (file.system)
-    return [from = std::make_shared<remote_text>(file, pointer, stop)](
-               char* to, size_t bytes) { return from->read(to, bytes); };
+    return
+        [from = std::make_shared<remote_text>(file, pointer, stop, whole_max)](
+            char* to, size_t bytes) { return from->read(to, bytes); };
   return [from = std::make_shared<source_file>(file.path, pointer, stop)](
              char* to, size_t bytes) { return from->read(to, bytes); };
 }

@@ -15,7 +15,8 @@ namespace ballast::data {
 /// ballast_error{invalid_data, unreachable, stopped} names the file.
 using text_input = std::function<size_t(char* to, size_t bytes)>;
 
+/// `whole_max` as open_file() has it.
 text_input text_of_file(const stored_file& file, const std::string& pointer,
-                        const store::work_watch& stop);
+                        const store::work_watch& stop, uint64_t whole_max);
 
 } // namespace ballast::data

@@ -29,7 +29,7 @@ table_fragment read_fragment(const source_spec& spec,
                              const source_request& request,
                              const stored_file& file,
                              const fragment_choice& choice) {
-  if (spec.format == source_format::webdataset)
+  if (is_pictures(spec.format))
     return read_image_file(spec, request, file);
   return read_table_file(spec, request, file, choice);
 }
@@ -42,13 +42,13 @@ bool has_fragments(source_format format) {
   case source_format::arrow:
   case source_format::orc:
   case source_format::webdataset:
+  case source_format::images:
     return true;
   case source_format::sql:
   case source_format::flight:
   case source_format::graph:
   case source_format::list_files:
   case source_format::idx:
-  case source_format::images:
   case source_format::synthetic:
     break;
   }
@@ -57,8 +57,7 @@ bool has_fragments(source_format format) {
 
 size_t fragments_at_once(source_format format, bool remote) {
   // These have threads of their own: the second fills the gaps of the first.
-  const bool many_threads =
-      format == source_format::csv || format == source_format::webdataset;
+  const bool many_threads = format == source_format::csv || is_pictures(format);
   constexpr size_t most = 8;
   constexpr size_t keep_a_line_busy = 4; // while some wait for an answer
   const size_t busy = many_threads ? 2 : std::min<size_t>(work_threads(), most);

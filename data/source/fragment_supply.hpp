@@ -25,13 +25,19 @@ public:
   virtual std::unique_ptr<fragment_file> take(size_t number) = 0;
 };
 
-/// One file, read apart from the others of its source. For a table or an
-/// archive of images; `request` without `like` and without a supply. Errors as
-/// read_source() throws them, but for those that only all files together show.
+/// One file, read apart from the others of its source, or some files of a
+/// folder of images. For a table or images; `request` without `like` and
+/// without a supply. Errors as read_source() throws them, but for those that
+/// only all files together show.
 table_fragment read_fragment(const source_spec& spec,
                              const source_request& request,
                              const stored_file& file,
                              const fragment_choice& choice);
+
+/// The files of a folder of images, in the parts that are read apart.
+std::vector<stored_file> parts_of_images(const source_spec& spec,
+                                         const std::string& pointer,
+                                         const store::work_watch& stop);
 
 /// Whether the files of a source of this format can be read apart.
 bool has_fragments(source_format format);

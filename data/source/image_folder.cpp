@@ -144,6 +144,27 @@ std::string folder_of(const source_spec& spec, const std::string& pointer) {
   return path;
 }
 
+std::vector<image_folder> parts_of(const image_folder& all) {
+  constexpr uint64_t part_bytes = uint64_t{16} << 20;
+  constexpr size_t part_files = 250; // decoding small ones takes as long
+  std::vector<image_folder> out;
+  for (size_t first = 0; first < all.files.size();) {
+    size_t end = first;
+    for (uint64_t bytes = 0; end < all.files.size() &&
+                             end - first < part_files && bytes < part_bytes;)
+      bytes += all.files[end++].stamp.size;
+    const auto at = all.files.begin();
+    out.push_back({all.path,
+                   all.classes,
+                   {at + ptrdiff_t(first), at + ptrdiff_t(end)},
+                   0,
+                   {},
+                   std::to_string(first + 1) + "-" + std::to_string(end)});
+    first = end;
+  }
+  return out;
+}
+
 image_folder list_images(const source_spec& spec, const std::string& pointer,
                          const store::work_watch& stop) {
   const std::string field = pointer + "/uri";

@@ -29,7 +29,13 @@ struct image_folder {
   /// classes; whatever begins with a point is not counted.
   uint64_t skipped = 0;
   std::string first_skipped; // below the folder
+  /// Where these are some files of the folder: which, "1-500".
+  std::string part = {};
 };
+
+/// The files of a folder in runs of about 16 MiB, or 250 files, in their order,
+/// which are read apart from each other. The same wherever the same files lie.
+std::vector<image_folder> parts_of(const image_folder& all);
 
 /// The folder that a source of the format `images` names.
 std::string folder_of(const source_spec& spec, const std::string& pointer);

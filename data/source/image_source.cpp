@@ -1,5 +1,6 @@
 /// Image files as rows: of folders of classes, or of tar archives.
 #include "data/source/files_apart.hpp"
+#include "data/source/found_files.hpp"
 #include "data/source/image_codec.hpp"
 #include "data/source/image_folder.hpp"
 #include "data/source/image_rows.hpp"
@@ -15,6 +16,7 @@
 #include <cmath>
 #include <cstring>
 #include <fcntl.h>
+#include <numeric>
 #include <unistd.h>
 
 namespace ballast::data {
@@ -74,30 +76,91 @@ std::vector<int32_t> numbers_of(const image_folder& from,
   return out;
 }
 
+/// Files of folders of classes, one after another.
+class folder_reader {
+public:
+  /// `numbers`: of the classes, in the order of their folders.
+  folder_reader(const source_spec& spec, const source_request& request,
+                std::vector<int32_t> numbers, source_table& table)
+      : pointer_(request.pointer), numbers_(std::move(numbers)), table_(table),
+        rows_(table, spec, request) {
+    table.label = "class";
+  }
+
+  /// `may_change` false: refuses a file that is not what was listed any more.
+  void read(const image_folder& some, bool may_change = true) {
+    for (const image_file& one : some.files) {
+      std::string path = some.path + "/" + one.name;
+      std::string place = printable(path);
+      rows_.add(
+          [this, path = std::move(path), listed = one.stamp, may_change,
+           is_gone = one.is_gone] {
+            if (is_gone)
+              throw image_refusal("is a link that leads nowhere; mend it, or "
+                                  "remove it");
+            std::vector<unsigned char> out = bytes_of(path);
+            if (!may_change && stamp_of(path, pointer_ + "/uri") != listed)
+              throw ballast_error(
+                  errc::invalid_data,
+                  printable(path) + ": changed while it was read", pointer_);
+            return out;
+          },
+          one.stamp.size, std::move(place));
+      table_.labels.push_back(numbers_[one.class_number]);
+    }
+  }
+  /// Of files that were read apart.
+  void add(const fragment_file& from) {
+    rows_.add(from);
+    from.each([this](const fragment_file::rows& some) {
+      for (const int32_t label : some.labels)
+        table_.labels.push_back(numbers_.at(size_t(label)));
+    });
+  }
+  uint64_t count() const { return rows_.count(); }
+  void finish() { rows_.finish(); }
+
+private:
+  const std::string pointer_;
+  const std::vector<int32_t> numbers_;
+  source_table& table_;
+  image_rows rows_;
+};
+
+/// As what is read apart.
+std::vector<stored_file> as_parts(const image_folder& from) {
+  std::vector<stored_file> out;
+  for (image_folder& one : parts_of(from)) {
+    stored_file file;
+    file.name = from.path + ": images " + one.part;
+    file.path = from.path;
+    for (const image_file& image : one.files)
+      file.size += image.stamp.size;
+    file.images = std::make_shared<const image_folder>(std::move(one));
+    out.push_back(std::move(file));
+  }
+  return out;
+}
+
 source_table read_folder(const source_spec& spec,
                          const source_request& request) {
   const image_folder from = list_images(spec, request.pointer, request.stop);
-  const std::vector<int32_t> numbers = numbers_of(from, request);
   source_table out;
-  out.label = "class";
   out.files = {{from.path, 0}};
   for (const std::string& name : from.classes)
     out.class_names.push_back(printable(name));
-  image_rows rows(out, spec, request);
-  for (const image_file& one : from.files) {
-    std::string path = from.path + "/" + one.name;
-    std::string place = printable(path);
-    rows.add(
-        [path = std::move(path), is_gone = one.is_gone] {
-          if (is_gone)
-            throw image_refusal("is a link that leads nowhere; mend it, or "
-                                "remove it");
-          return bytes_of(path);
-        },
-        one.stamp.size, std::move(place));
-    out.labels.push_back(numbers[one.class_number]);
+  folder_reader reader(spec, request, numbers_of(from, request), out);
+  const std::vector<stored_file> parts = as_parts(from);
+  files_apart apart(request.fragments);
+  if (apart.can_begin())
+    apart.begin(parts, 0, {});
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (const auto read = apart.take(i))
+      reader.add(*read);
+    else
+      reader.read(*parts[i].images);
   }
-  rows.finish();
+  reader.finish();
   if (request.faults != nullptr)
     request.faults->check(/*at_end=*/true);
   if (from.skipped > 0)
@@ -225,8 +288,9 @@ source_table read_shards(const source_spec& spec,
   source_table out;
   out.label = "label";
   shard_reader reader(spec, request, out);
-  const std::vector<stored_file> files =
-      find_files(spec.uri, request.pointer + "/uri", request.stop);
+  std::vector<stored_file> files = find_files(
+      request.found, spec.uri, request.pointer + "/uri", request.stop);
+  open_soon(files, request.pointer + "/uri");
   files_apart apart(request.fragments);
   if (apart.can_begin())
     apart.begin(files, 0, {});
@@ -249,10 +313,25 @@ source_table read_shards(const source_spec& spec,
 
 } // namespace
 
+std::vector<stored_file> parts_of_images(const source_spec& spec,
+                                         const std::string& pointer,
+                                         const store::work_watch& stop) {
+  return as_parts(list_images(spec, pointer, stop));
+}
+
 table_fragment read_image_file(const source_spec& spec,
                                const source_request& request,
                                const stored_file& file) {
   table_fragment out;
+  if (file.images != nullptr) {
+    std::vector<int32_t> numbers(file.images->classes.size());
+    std::iota(numbers.begin(), numbers.end(), 0);
+    folder_reader reader(spec, request, std::move(numbers), out.table);
+    reader.read(*file.images, /*may_change=*/false);
+    reader.finish();
+    out.rows_read = reader.count();
+    return out;
+  }
   out.table.label = "label";
   shard_reader reader(spec, request, out.table);
   reader.read(file);

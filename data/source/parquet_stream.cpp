@@ -4,9 +4,11 @@
 #include "runtime/base/printable.hpp"
 
 #include <arrow/api.h>
+#include <arrow/io/caching.h>
 #include <parquet/arrow/reader.h>
 #include <parquet/arrow/schema.h>
 #include <parquet/exception.h>
+#include <parquet/file_reader.h>
 
 #include <algorithm>
 #include <utility>
@@ -100,8 +102,20 @@ private:
     std::sort(leaves.begin(), leaves.end());
     leaves.erase(std::unique(leaves.begin(), leaves.end()), leaves.end());
     table_ = take(reader_->ReadRowGroup(group_++, leaves));
+    ask_ahead(leaves);
     batches_ = std::make_unique<arrow::TableBatchReader>(*table_);
     return true;
+  }
+
+  /// A store sends the next row group while this one is used.
+  void ask_ahead(const std::vector<int>& leaves) const {
+    if (group_ == reader_->num_row_groups())
+      return;
+    // As the reader will gather them, or it would not find them.
+    const auto as_gathered = arrow::io::CacheOptions::LazyDefaults();
+    check(from_.file()->WillNeed(take(reader_->parquet_reader()->GetReadRanges(
+        {group_}, leaves, as_gathered.hole_size_limit,
+        as_gathered.range_size_limit))));
   }
 
   /// The reader returns columns in the order of the file.

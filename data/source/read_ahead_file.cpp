@@ -1,5 +1,6 @@
 #include "data/source/read_ahead_file.hpp"
 
+#include "data/source/asked_range.hpp"
 #include "data/source/positioned_file.hpp"
 #include "data/source/stream_file.hpp"
 
@@ -7,7 +8,6 @@
 #include <arrow/util/future.h>
 
 #include <algorithm>
-#include <cstring>
 #include <mutex>
 #include <optional>
 
@@ -20,6 +20,7 @@ using arrow_buffer = std::shared_ptr<arrow::Buffer>;
 constexpr int64_t window_min = 256 << 10;
 constexpr int64_t window_max = 8 << 20;
 constexpr int64_t large_read = 4 << 20;
+constexpr int64_t footer_bytes = 64 << 10;
 
 class read_ahead_file : public positioned_file {
 public:
@@ -28,27 +29,47 @@ public:
 
   read_ahead_file(std::shared_ptr<arrow::io::RandomAccessFile> file,
                   int64_t size,
-                  std::function<failure(const arrow::Status&)> explain)
+                  std::function<failure(const arrow::Status&)> explain,
+                  fetching how)
       : positioned_file(size), file_(std::move(file)),
-        explain_(std::move(explain)) {}
-  ~read_ahead_file() override { drop_next(); }
+        explain_(std::move(explain)) {
+    if (how == fetching::whole)
+      whole_.emplace(file_, file_->io_context(), 0, size);
+  }
+  /// What is on its way is waited for: it would find neither file nor client.
+  ~read_ahead_file() override {
+    drop_next();
+    for (const asked_range& one : needed_)
+      one.wait();
+    if (whole_)
+      whole_->wait();
+  }
 
   arrow::Status Close() override { return file_->Close(); }
   bool closed() const override { return file_->closed(); }
   arrow::Result<int64_t> ReadAt(int64_t position, int64_t bytes,
                                 void* out) override {
     ARROW_ASSIGN_OR_RAISE(bytes, within(position, bytes));
-    if (bytes >= large_read)
-      return explained(file_->ReadAt(position, bytes, out));
+    if (whole_)
+      return explained(copied(*whole_, position, bytes, out));
     const std::lock_guard lock(mutex_);
+    if (const asked_range* one = asked_before(position, bytes))
+      return explained(copied(*one, position, bytes, out));
+    if (bytes >= large_read) {
+      const asked_range all(file_, file_->io_context(), position, bytes);
+      const auto got = explained(copied(all, position, bytes, out));
+      all.wait();
+      return got;
+    }
     for (int64_t done = 0; done < bytes;) {
       const int64_t at = position + done;
-      if (!holds(at))
+      if (!window_ || !window_->holds(at))
         ARROW_RETURN_NOT_OK(move_window(at, bytes - done));
-      const int64_t part =
-          std::min(bytes - done, begin_ + window_->size() - at);
-      std::memcpy(static_cast<char*>(out) + done,
-                  window_->data() + (at - begin_), size_t(part));
+      ARROW_ASSIGN_OR_RAISE(
+          const int64_t part,
+          explained(copied(*window_, at,
+                           std::min(bytes - done, window_->end() - at),
+                           static_cast<char*>(out) + done)));
       done += part;
     }
     return bytes;
@@ -69,12 +90,29 @@ public:
     if (!most.ok())
       return arrow::Future<arrow_buffer>::MakeFinished(most.status());
     auto explain = explain_;
-    return file_->ReadAsync(context, position, *most)
+    return asked(context, position, *most)
         .Then([](const arrow_buffer& buffer) { return buffer; },
               [explain](
                   const arrow::Status& status) -> arrow::Result<arrow_buffer> {
                 return with_detail(status, explain);
               });
+  }
+  /// What was named before and not read is dropped.
+  arrow::Status
+  WillNeed(const std::vector<arrow::io::ReadRange>& ranges) override {
+    if (whole_)
+      return arrow::Status::OK();
+    const std::lock_guard lock(mutex_);
+    std::vector<asked_range> now;
+    for (const arrow::io::ReadRange& one : ranges) {
+      ARROW_ASSIGN_OR_RAISE(const int64_t bytes,
+                            within(one.offset, one.length));
+      now.emplace_back(file_, file_->io_context(), one.offset, bytes);
+    }
+    for (const asked_range& one : needed_)
+      one.wait();
+    needed_ = std::move(now);
+    return arrow::Status::OK();
   }
 
 private:
@@ -90,30 +128,48 @@ private:
                : arrow::Result<T>(with_detail(result.status(), explain_));
   }
 
-  bool holds(int64_t position) const {
-    return window_ != nullptr && position >= begin_ &&
-           position < begin_ + window_->size();
+  /// All `bytes`, which the range holds.
+  static arrow::Result<int64_t>
+  copied(const asked_range& from, int64_t position, int64_t bytes, void* out) {
+    for (int64_t done = 0; done < bytes;) {
+      ARROW_ASSIGN_OR_RAISE(const int64_t part,
+                            from.copy(position + done, bytes - done,
+                                      static_cast<char*>(out) + done));
+      if (part == 0)
+        return arrow::Status::IOError("the file has become shorter");
+      done += part;
+    }
+    return bytes;
+  }
+
+  const asked_range* asked_before(int64_t position, int64_t bytes) const {
+    for (const asked_range& one : needed_)
+      if (one.holds(position, bytes))
+        return &one;
+    return nullptr;
+  }
+
+  arrow::Future<arrow_buffer> asked(const arrow::io::IOContext& context,
+                                    int64_t position, int64_t bytes) {
+    if (whole_)
+      return whole_->part(position, bytes);
+    const std::lock_guard lock(mutex_);
+    if (const asked_range* one = asked_before(position, bytes))
+      return one->part(position, bytes);
+    return asked_range(file_, context, position, bytes).part(position, bytes);
   }
 
   /// To one that holds `position`, which is before the end of the file.
   arrow::Status move_window(int64_t position, int64_t bytes) {
-    const bool goes_on =
-        window_ != nullptr && position == begin_ + window_->size();
+    const bool goes_on = window_ && position == window_->end();
     if (!goes_on)
       drop_next();
     if (!next_) {
       width_ = std::max(window_min, bytes);
-      ask(position);
+      ask(goes_on ? position : std::min(position, size() - footer_bytes));
     }
-    const arrow::Result<arrow_buffer> got = explained(next_->result());
-    next_.reset();
-    ARROW_RETURN_NOT_OK(got.status());
-    if ((*got)->size() == 0)
-      return with_detail(arrow::Status::IOError("the file has become shorter"),
-                         explain_);
-    window_ = *got;
-    begin_ = position;
-    const int64_t end = begin_ + window_->size();
+    window_ = std::exchange(next_, std::nullopt);
+    const int64_t end = window_->end();
     if (goes_on && end < size()) {
       width_ = std::min(window_max, width_ * 2);
       ask(end);
@@ -122,34 +178,37 @@ private:
   }
 
   void ask(int64_t position) {
-    next_ = file_->ReadAsync(position, std::min(width_, size() - position));
+    position = std::max<int64_t>(0, position);
+    next_.emplace(file_, file_->io_context(), position,
+                  std::min(width_, size() - position));
   }
 
-  /// The answer to a request that is on its way is waited for: it would find
-  /// neither file nor client.
   void drop_next() {
+    if (window_)
+      window_->wait();
     if (next_)
-      next_->Wait();
+      next_->wait();
     next_.reset();
   }
 
   const std::shared_ptr<arrow::io::RandomAccessFile> file_;
   const std::function<failure(const arrow::Status&)> explain_;
+  std::optional<asked_range> whole_; // then nothing else is used
 
   std::mutex mutex_;
-  int64_t begin_ = 0; // of window_
-  arrow_buffer window_;
+  std::vector<asked_range> needed_; // by WillNeed
+  std::optional<asked_range> window_;
   int64_t width_ = window_min;
-  std::optional<arrow::Future<arrow_buffer>> next_; // directly behind window_
+  std::optional<asked_range> next_; // directly behind window_
 };
 
 } // namespace
 
 std::shared_ptr<arrow::io::RandomAccessFile>
 read_ahead(std::shared_ptr<arrow::io::RandomAccessFile> file, int64_t size,
-           std::function<failure(const arrow::Status&)> explain) {
+           std::function<failure(const arrow::Status&)> explain, fetching how) {
   return std::make_shared<read_ahead_file>(std::move(file), size,
-                                           std::move(explain));
+                                           std::move(explain), how);
 }
 
 } // namespace ballast::data

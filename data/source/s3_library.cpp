@@ -5,6 +5,7 @@
 
 #include <arrow/config.h>
 #include <arrow/filesystem/s3fs.h>
+#include <arrow/io/type_fwd.h>
 #include <arrow/util/config.h>
 
 #include <algorithm>
@@ -80,8 +81,18 @@ void load_s3(const std::string& pointer) {
                       pointer);
 }
 
+/// Requests that wait for the store, each on a thread of Arrow's: what a line
+/// of 1 Gbit/s and 100 ms holds, in pieces of 2 MiB, and many small questions.
+/// The store's client has as many connections.
+static void allow_many_requests() {
+  constexpr int requests = 24;
+  if (arrow::io::GetIOThreadPoolCapacity() < requests)
+    (void)arrow::io::SetIOThreadPoolCapacity(requests);
+}
+
 arrow::Result<std::shared_ptr<arrow::fs::FileSystem>>
 open_s3(const std::string& uri, std::string* path) {
+  allow_many_requests();
   auto out = arrow::fs::FileSystemFromUriAndOptions(
       uri,
       {{"retry_strategy", std::any(std::shared_ptr<arrow::fs::S3RetryStrategy>(

@@ -321,7 +321,7 @@ source_table read_source(const source_spec& spec,
 
 std::vector<std::string> files_of(const source_spec& spec,
                                   const std::string& pointer,
-                                  const data_spec& data) {
+                                  const data_spec& data, found_files* found) {
   std::vector<std::string> out;
   switch (spec.format) {
   case source_format::idx:
@@ -332,8 +332,8 @@ std::vector<std::string> files_of(const source_spec& spec,
     return {};
   case source_format::graph:
     for (const std::string& name : graph_sources(data, spec.from))
-      for (std::string& file :
-           files_of(data.sources.at(name), "/data/sources/" + name, data))
+      for (std::string& file : files_of(data.sources.at(name),
+                                        "/data/sources/" + name, data, found))
         out.push_back(std::move(file));
     for (const node_library& one : graph_libraries(data, spec.from))
       out.push_back(one.path);
@@ -343,6 +343,7 @@ std::vector<std::string> files_of(const source_spec& spec,
   }
   source_request request;
   request.pointer = pointer;
+  request.found = found;
   for (const stored_file& file : stored_files(spec, request))
     out.push_back(file.name);
   return out;

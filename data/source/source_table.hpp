@@ -107,6 +107,7 @@ struct row_room {
   nameless_file::refusal refuse = nullptr;
 };
 
+class found_files;
 class fragment_supply;
 class row_faults;
 
@@ -133,6 +134,8 @@ struct source_request {
   /// Of tables and images: rows that cannot be used are left out and told here
   /// (row_faults.hpp), which lives longer; null: the first of them is an error.
   row_faults* faults = nullptr;
+  /// Files of stores that were looked for before; lives longer. May be null.
+  found_files* found = nullptr;
 };
 
 source_table read_idx(const source_spec& spec, const source_request& request);
@@ -191,9 +194,10 @@ void widen(source_table& table, ledger::stored_type stored);
 void narrow(source_table& table);
 
 /// Files that a source reads, in order; empty for synthetic. `data`: that it is
-/// a part of.
+/// a part of. `found`: as in source_request.
 std::vector<std::string> files_of(const source_spec& spec,
                                   const std::string& pointer,
-                                  const data_spec& data);
+                                  const data_spec& data,
+                                  found_files* found = nullptr);
 
 } // namespace ballast::data

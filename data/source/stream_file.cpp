@@ -89,6 +89,11 @@ public:
     return out;
   }
 
+  arrow::Status
+  WillNeed(const std::vector<arrow::io::ReadRange>& ranges) override {
+    return below_->WillNeed(ranges);
+  }
+
   arrow::Status first_failure() const {
     const std::lock_guard lock(mutex_);
     return failure_;

@@ -8,6 +8,7 @@
 #include "data/source/file_name_stream.hpp"
 #include "data/source/file_text.hpp"
 #include "data/source/files_apart.hpp"
+#include "data/source/found_files.hpp"
 #include "data/source/ipc_stream.hpp"
 #include "data/source/jsonl_stream.hpp"
 #include "data/source/orc_stream.hpp"
@@ -34,8 +35,20 @@ static std::unique_ptr<graph_stream> open_graph(const source_spec& spec,
   terms.spill = request.spill;
   terms.stop = request.stop;
   terms.faults = request.faults;
+  terms.found = request.found;
   return std::make_unique<graph_stream>(*request.data, spec.from,
                                         std::move(terms));
+}
+
+uint64_t whole_max_of(const source_spec& spec) {
+  constexpr uint64_t some_of_it = uint64_t{4} << 20;
+  const bool by_column = spec.format == source_format::parquet ||
+                         spec.format == source_format::arrow ||
+                         spec.format == source_format::orc;
+  // A source of a graph names no label: some look at its first rows only.
+  return spec.label.empty() || (by_column && !spec.features.empty())
+             ? some_of_it
+             : whole_file_max;
 }
 
 std::unique_ptr<record_stream> open_table(const source_spec& spec,
@@ -44,12 +57,14 @@ std::unique_ptr<record_stream> open_table(const source_spec& spec,
                                           const table_terms& how) {
   const std::string pointer = request.pointer + "/uri";
   const auto opened = [&]() -> stream_input {
-    return {open_file(file, pointer), file.name, request.pointer, request.stop};
+    return {open_file(file, pointer, whole_max_of(spec)), file.name,
+            request.pointer, request.stop};
   };
   switch (spec.format) {
   case source_format::csv:
     return std::make_unique<csv_stream>(
-        file.name, text_of_file(file, pointer, request.stop),
+        file.name,
+        text_of_file(file, pointer, request.stop, whole_max_of(spec)),
         csv_stream::terms{request.pointer, request.stop, spec.null_values,
                           how.texts, how.typing, types_stated(spec),
                           request.faults != nullptr});
@@ -88,7 +103,8 @@ std::vector<stored_file> stored_files(const source_spec& spec,
   else if (spec.format == source_format::graph)
     only.name = spec.from;
   else
-    return find_files(spec.uri, request.pointer + "/uri", request.stop);
+    return find_files(request.found, spec.uri, request.pointer + "/uri",
+                      request.stop);
   return {only};
 }
 
@@ -113,10 +129,12 @@ public:
   }
 
   source_table read() {
-    const std::vector<stored_file> files = stored_files(spec_, request_);
+    std::vector<stored_file> files = stored_files(spec_, request_);
     for (size_t i = 0; i < files.size(); ++i) {
       const uint64_t before = rows_read_;
       out_.files.push_back({files[i].name, before});
+      if (i == 0)
+        open_soon(files, request_.pointer + "/uri", whole_max_of(spec_));
       if (begun_ && apart_.can_begin() && is_decided(out_, rows_, request_))
         apart_.begin(files, i, choice_of(out_, rows_, texts_));
       if (!take_apart(i))

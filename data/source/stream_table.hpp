@@ -31,6 +31,10 @@ std::unique_ptr<record_stream> open_table(const source_spec& spec,
                                           const stored_file& file,
                                           const table_terms& how = {});
 
+/// How large a file of a store may be to be fetched as a whole (open_file): a
+/// job may want few of its columns, or only a look at it.
+uint64_t whole_max_of(const source_spec& spec);
+
 /// What open_table() takes, in order; a database counts as one.
 std::vector<stored_file> stored_files(const source_spec& spec,
                                       const source_request& request);
@@ -43,7 +47,8 @@ table_fragment read_table_file(const source_spec& spec,
                                const stored_file& file,
                                const fragment_choice& choice);
 
-/// One archive of images, likewise.
+/// One archive of images, or some of a folder, likewise. What a class of the
+/// latter is numbered follows from the folder alone.
 table_fragment read_image_file(const source_spec& spec,
                                const source_request& request,
                                const stored_file& file);

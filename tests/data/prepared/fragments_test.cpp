@@ -360,6 +360,64 @@ TEST(files_apart, are_read_by_others_too) {
               Contains(AnyOf(HasSubstr("by w1"), HasSubstr("by w2"))));
 }
 
+TEST(files_apart, may_be_parts_of_a_folder_of_images) {
+  temporary_folder folder;
+  const image_size size{2, 2};
+  for (int i = 0; i < 600; ++i) {
+    const auto shade = static_cast<unsigned char>(i % 251);
+    const std::string kind = i < 120 ? "ape" : i < 400 ? "bee" : "cat";
+    std::filesystem::create_directories(folder / "all" / kind);
+    folder.write("all/" + kind + "/" + std::to_string(i) + ".png",
+                 png_of(size, plain_pixels(size, {shade, 7, 9})));
+  }
+  source_spec spec;
+  spec.format = source_format::images;
+  spec.uri = (folder / "all").string();
+  spec.size = {2};
+  const job what = job_of(spec, 8);
+  const std::string all = description_of(*prepare(what, folder / "alone"));
+  heard ear;
+  prepare_options how = apart(ear);
+  how.apart.helpers = std::make_shared<fragment_helpers>();
+  ASSERT_STREQ(arm_fault_points("fragment.read=delay:20@1-100"), "");
+  std::string found;
+  {
+    const near_helper one(how.apart.helpers, worker_id{1}, folder / "cache");
+    found = description_of(*prepare(what, folder / "cache", how));
+  }
+  ASSERT_STREQ(arm_fault_points(""), "");
+  EXPECT_EQ(found, all);
+  EXPECT_THAT(ear.lines, Contains(HasSubstr("of 3 files ")));
+}
+
+TEST(files_apart, that_are_images_have_the_number_of_their_class) {
+  temporary_folder folder;
+  const image_size size{2, 2};
+  for (int i = 0; i < 300; ++i) {
+    const std::string kind = i < 280 ? "bee" : "cat";
+    for (const char* part : {"all/", "test/"})
+      std::filesystem::create_directories(folder / (part + kind));
+    folder.write("all/" + kind + "/" + std::to_string(i) + ".png",
+                 png_of(size, plain_pixels(size, {5, 7, 9})));
+    folder.write("test/" + kind + "/" + std::to_string(i) + ".png",
+                 png_of(size, plain_pixels(size, {7, 7, 9})));
+  }
+  std::filesystem::create_directories(folder / "all/ape");
+  folder.write("all/ape/1.png", png_of(size, plain_pixels(size, {1, 2, 3})));
+  source_spec spec;
+  spec.format = source_format::images;
+  spec.uri = (folder / "all").string();
+  spec.size = {2};
+  job what = job_of(spec, 8);
+  what.data.test = spec;
+  what.data.test->uri = (folder / "test").string();
+  what.data.test_fraction = 0;
+  const std::string all = description_of(*prepare(what, folder / "alone"));
+  heard ear;
+  EXPECT_EQ(description_of(*prepare(what, folder / "apart", apart(ear))), all);
+  EXPECT_THAT(ear.lines, Contains(HasSubstr("/data/test: of 2 files 2")));
+}
+
 TEST(files_apart, are_asked_for_once_of_who_does_not_have_them) {
   temporary_folder folder;
   const job what = job_over(folder, "texts", files_with("texts"));

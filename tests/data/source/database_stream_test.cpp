@@ -513,6 +513,7 @@ TEST_F(postgres_rows, the_identity_sees_every_column_whatever_their_names_are) {
   EXPECT_NE(identity("6"), identity("7"));
   EXPECT_NE(identity("0.1::float8"), identity("0.10000000000000002::float8"));
   EXPECT_NE(identity("null::text"), identity("''::text"));
+  EXPECT_NE(identity("0::float8"), identity("'-0'::float8"));
 }
 
 TEST_F(postgres_rows, rows_can_be_read_after_their_identity) {

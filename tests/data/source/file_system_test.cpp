@@ -2,6 +2,7 @@
 // Method: local folders; a real moto server for S3, which is killed while it is
 // read from; a played one that answers with the errors that moto does not have.
 #include "data/source/file_system.hpp"
+#include "data/source/found_files.hpp"
 #include "data/source/ipc_stream.hpp"
 #include "data/source/jsonl_stream.hpp"
 #include "data/source/read_ahead_file.hpp"
@@ -220,6 +221,19 @@ TEST_F(s3_files, that_are_missing_are_named) {
               has_all({"s3://bucket/folder/a.csv: there is no such file"}));
 }
 
+TEST_F(s3_files, are_fetched_before_they_are_opened) {
+  put("a.csv", "1");
+  put("b.csv", "22");
+  std::vector<stored_file> files = find_files(uri("bucket/*.csv"), "/p");
+  open_soon(files, "/p");
+  EXPECT_EQ(content_of(files[0]), "1");
+  EXPECT_EQ(content_of(files[0]), "1") << "and once more";
+  EXPECT_EQ(content_of(files[1]), "22");
+  put("b.csv", "33");
+  EXPECT_THAT(refusal_of([&] { open_file(files[1], "/p"); }),
+              has_all({"s3://bucket/b.csv", "has changed"}));
+}
+
 TEST_F(s3_files, are_read_as_streams) {
   std::string text;
   for (int i = 0; i < 400'000; ++i)
@@ -341,6 +355,21 @@ TEST_F(played_s3, is_asked_again_where_it_is_busy) {
   EXPECT_THAT(found.version, testing::HasSubstr("etag \"abc\""));
 }
 
+TEST_F(played_s3, is_asked_once_for_the_files_of_a_preparation) {
+  const played_store store(
+      {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nETag: \"abc\"\r\n"
+       "Last-Modified: Mon, 01 Jan 2024 00:00:00 GMT\r\n"
+       "Connection: close\r\n\r\n"});
+  found_files found;
+  EXPECT_FALSE(found.any_remote());
+  const std::string uri = store.uri("bucket/a.csv");
+  const stored_file first = found.of(uri, "/p", {}).front();
+  const int requests = store.requests();
+  EXPECT_EQ(found.of(uri, "/p", {}).front().version, first.version);
+  EXPECT_EQ(store.requests(), requests);
+  EXPECT_TRUE(found.any_remote());
+}
+
 TEST_F(played_s3, is_given_up_after_some_seconds) {
   const played_store store({answer("500 Internal Server Error")});
   const auto begin = std::chrono::steady_clock::now();
@@ -391,8 +420,49 @@ TEST(read_ahead, asks_in_large_pieces) {
     got += bytes;
   EXPECT_EQ(got, 40 << 20);
   EXPECT_EQ(below->bytes_read, 40 << 20);
-  EXPECT_EQ(below->largest_read, 8 << 20);
-  EXPECT_LT(below->reads, 15);
+  EXPECT_EQ(below->largest_read, 2 << 20);
+  EXPECT_LT(below->reads, 30);
+}
+
+TEST(read_ahead, fetches_a_small_file_once_and_as_a_whole) {
+  std::string content(5 << 20, 'x');
+  content[(2 << 20) - 1] = 'y';
+  const auto below = std::make_shared<played_file>(content);
+  const auto file =
+      read_ahead(below, int64_t(content.size()), as_failure, fetching::whole);
+  for (const auto& [at, bytes] : {std::pair<int64_t, int64_t>{0, 5 << 20},
+                                  {(2 << 20) - 1, 2},
+                                  {(5 << 20) - 8, 100},
+                                  {5 << 20, 8}}) {
+    const std::string expected = content.substr(size_t(at), size_t(bytes));
+    EXPECT_TRUE(file->ReadAt(at, bytes).ValueOrDie()->ToString() == expected);
+    EXPECT_TRUE(file->ReadAsync(at, bytes).result().ValueOrDie()->ToString() ==
+                expected);
+  }
+  EXPECT_EQ(below->bytes_read, 5 << 20);
+  EXPECT_EQ(below->reads, 3);
+}
+
+TEST(read_ahead, finds_a_footer_with_one_request) {
+  const std::string content(20 << 20, 'x');
+  const auto below = std::make_shared<played_file>(content);
+  const auto file = read_ahead(below, int64_t(content.size()), as_failure);
+  const int64_t end = int64_t(content.size());
+  EXPECT_TRUE(file->ReadAt(end - 8, 8).ok());
+  EXPECT_TRUE(file->ReadAt(end - 4000, 3992).ok());
+  EXPECT_EQ(below->reads, 1);
+  EXPECT_EQ(below->bytes_read, 64 << 10);
+}
+
+TEST(read_ahead, asks_for_what_is_needed_next_and_not_again) {
+  const std::string content(20 << 20, 'x');
+  const auto below = std::make_shared<played_file>(content);
+  const auto file = read_ahead(below, int64_t(content.size()), as_failure);
+  EXPECT_TRUE(file->WillNeed({{1 << 20, 5 << 20}, {10 << 20, 100}}).ok());
+  EXPECT_EQ(file->ReadAsync(2 << 20, 3 << 20).result().ValueOrDie()->size(),
+            3 << 20);
+  EXPECT_EQ(file->ReadAt(10 << 20, 50).ValueOrDie()->size(), 50);
+  EXPECT_EQ(below->bytes_read, (5 << 20) + 100);
 }
 
 TEST(read_ahead, names_the_file_that_fails) {

@@ -43,15 +43,17 @@ public:
     if (bytes_read + bytes > fails_after)
       return fails_with;
     ++reads;
-    largest_read = std::max(largest_read, bytes);
+    for (int64_t most = largest_read;
+         most < bytes && !largest_read.compare_exchange_weak(most, bytes);) {
+    }
     std::string part = content_.substr(size_t(position), size_t(bytes));
     bytes_read += int64_t(part.size());
     return arrow::Buffer::FromString(std::move(part));
   }
 
   std::atomic<int64_t> bytes_read{0};
-  int64_t largest_read = 0;
-  int reads = 0;
+  std::atomic<int64_t> largest_read{0};
+  std::atomic<int> reads{0};
   int64_t fails_after = int64_t{1} << 62;
   arrow::Status fails_with = arrow::Status::IOError("the disk is broken");
 
