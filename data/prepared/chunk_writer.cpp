@@ -32,42 +32,15 @@ uint64_t chunks_in_batch_of(const std::vector<std::span<const uint64_t>>& all,
                             batch_bytes / std::max<uint64_t>(1, chunk_bytes));
 }
 
-/// Exactly as much memory as they need: of scattered rows they take more than
-/// the labels.
-template <class Id>
-std::vector<ledger::id_run> runs_of(std::span<const uint64_t> samples, Id id) {
-  std::vector<ledger::id_run> out;
-  size_t runs = 0;
-  for (size_t i = 0; i < samples.size(); ++i)
-    runs += i == 0 || id(samples[i]) != id(samples[i - 1]) + 1;
-  out.reserve(runs);
-  for (uint64_t sample : samples)
-    if (!out.empty() && out.back().first + out.back().count == id(sample))
-      ++out.back().count;
-    else
-      out.push_back({id(sample), 1});
-  return out;
-}
-
-ledger::chunk_info describe(const part_rows& part, const ledger::row_shape& row,
-                            std::span<const uint64_t> samples,
-                            const chunk& made) {
-  const source_table& table = *part.table;
-  ledger::chunk_info out;
-  out.id = made.id;
-  out.rows = made.rows;
-  out.checksum = checksum(made, row);
-  out.label_histogram.resize(histogram_bins(row));
-  const std::vector<int32_t>& bin = table.histogram_bin();
-  if (!bin.empty())
-    for (uint64_t sample : samples)
-      ++out.label_histogram[size_t(bin[part.rows[sample]])];
-  out.samples = runs_of(samples, [](uint64_t sample) { return sample; });
-  out.source_rows = part.rows.are_all() && table.taken_rows.empty()
-                        ? out.samples
-                        : runs_of(samples, [&](uint64_t sample) {
-                            return table.source_row(part.rows[sample]);
-                          });
+std::vector<uint64_t>
+rows_of_batches(const std::vector<std::span<const uint64_t>>& chunks,
+                uint64_t in_batch) {
+  std::vector<uint64_t> out;
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    if (i % in_batch == 0)
+      out.push_back(0);
+    out.back() += chunks[i].size();
+  }
   return out;
 }
 
@@ -83,94 +56,103 @@ struct made_batch {
 class batch_maker {
 public:
   batch_maker(const part_rows& part, const ledger::row_shape& row,
-              const gathered_rows& rows, arrow::ipc::IpcWriteOptions options)
-      : part_(part), row_(row), rows_(rows), schema_(chunk_schema(row)),
-        options_(std::move(options)) {}
+              const gathered_rows& rows)
+      : part_(part), row_(row), rows_(rows), schema_(chunk_schema(row)) {}
 
   /// Chunks in a row, the first with the number `first`, and how many samples
   /// of the loaded ones come before them.
   made_batch make(std::span<const std::span<const uint64_t>> several,
                   size_t first, uint64_t before) const {
+    std::vector<uint64_t> ids;
+    for (std::span<const uint64_t> one : several)
+      ids.insert(ids.end(), one.begin(), one.end());
+    const chunk all = rows_of(ids, before);
     made_batch out;
-    out.batch = make_batch(schema_, columns_of(several, before));
-    int64_t bytes = 0;
-    check_arrow(arrow::ipc::GetRecordBatchSize(*out.batch, options_, &bytes),
-                errc::internal, "a batch of chunks");
-    const chunk_ptr all =
-        make_chunk(chunk_id(uint32_t(first)), row_, out.batch);
+    out.batch = batch_of(all);
     for (std::span<const uint64_t> samples : several) {
       const auto count = uint32_t(samples.size());
-      const chunk_ptr one = chunk_within(*all, chunk_id(uint32_t(first++)),
-                                         out.rows, count, row_);
-      ledger::chunk_info& info =
-          out.chunks.emplace_back(describe(part_, row_, samples, *one));
-      info.bytes = several.size() == 1 ? uint64_t(bytes) : one->bytes;
+      const chunk_ptr one =
+          chunk_within(all, chunk_id(uint32_t(first++)), out.rows, count, row_);
+      out.chunks.push_back(describe_chunk(part_, row_, samples, *one));
       out.rows += count;
     }
     return out;
   }
 
 private:
-  chunk_columns columns_of(std::span<const std::span<const uint64_t>> several,
-                           uint64_t before) const {
-    const source_table& table = *part_.table;
-    chunk_columns out;
-    size_t count = 0;
-    for (std::span<const uint64_t> one : several)
-      count += one.size();
-    out.sample_ids.reserve(count);
-    for (std::span<const uint64_t> one : several)
-      out.sample_ids.insert(out.sample_ids.end(), one.begin(), one.end());
-    out.features.resize(count * row_bytes(row_));
-    if (table.made)
-      make_features(out);
+  /// In one block, which nobody clears before it is filled.
+  chunk rows_of(const std::vector<uint64_t>& ids, uint64_t before) const {
+    constexpr size_t wide = sizeof(uint64_t);
+    const size_t count = ids.size();
+    const size_t features = (count * row_bytes(row_) + wide - 1) / wide * wide;
+    const std::shared_ptr<unsigned char[]> block(
+        new unsigned char[features + count * (wide + sizeof(int32_t))]);
+    const column_room room{block.get(), block.get() + features + count * wide,
+                           reinterpret_cast<uint64_t*>(block.get() + features)};
+    std::copy(ids.begin(), ids.end(), room.sample_ids);
+    if (part_.table->made)
+      make_features(ids, room.features);
     else
-      rows_.gather(out.sample_ids, before, out.features.data());
-    if (row_.classes > 0) {
-      out.labels.reserve(count);
-      for (uint64_t sample : out.sample_ids)
-        out.labels.push_back(table.labels[part_.rows[sample]]);
-    } else {
-      out.targets.reserve(count);
-      for (uint64_t sample : out.sample_ids)
-        out.targets.push_back(table.targets[part_.rows[sample]]);
-    }
+      rows_.gather(ids, before, room.features);
+    if (row_.classes > 0)
+      pick(part_.table->labels, ids, static_cast<int32_t*>(room.labels));
+    else
+      pick(part_.table->targets, ids, static_cast<float*>(room.labels));
+    chunk out = chunk_in(room, {}, uint32_t(count), row_);
+    out.schema = schema_;
+    out.memory = block;
     return out;
   }
-  void make_features(chunk_columns& out) const {
+  template <class T>
+  void pick(const std::vector<T>& of_row, const std::vector<uint64_t>& ids,
+            T* out) const {
+    for (uint64_t sample : ids)
+      *out++ = of_row[part_.rows[sample]];
+  }
+  void make_features(const std::vector<uint64_t>& ids,
+                     unsigned char* out) const {
     std::vector<uint64_t> rows;
-    rows.reserve(out.sample_ids.size());
-    for (uint64_t sample : out.sample_ids)
+    rows.reserve(ids.size());
+    for (uint64_t sample : ids)
       rows.push_back(part_.rows[sample]);
-    part_.table->made(rows, {reinterpret_cast<float*>(out.features.data()),
-                             rows.size() * row_.features});
+    part_.table->made(
+        rows, {reinterpret_cast<float*>(out), rows.size() * row_.features});
   }
 
   const part_rows& part_;
   const ledger::row_shape& row_;
   const gathered_rows& rows_;
   const std::shared_ptr<arrow::Schema> schema_;
-  const arrow::ipc::IpcWriteOptions options_;
 };
 
 /// The Arrow IPC file of a part.
 class chunk_output {
 public:
   chunk_output(const std::filesystem::path& path, const ledger::row_shape& row,
-               uint64_t in_batch, const arrow::ipc::IpcWriteOptions& options)
+               const std::vector<uint64_t>& rows_of_batches)
       : context_("cannot write " + path.string()) {
-    // A small chunk costs less than the calls that would write it alone.
-    constexpr int64_t buffer_bytes = 4 << 20;
+    // Small columns go together, large ones without a copy.
+    constexpr int64_t buffer_bytes = 64 << 10;
     file_ = take_arrow(
         arrow::io::BufferedOutputStream::Create(
             buffer_bytes, arrow::default_memory_pool(),
             take_arrow(arrow::io::FileOutputStream::Open(path.string()), failed,
                        context_)),
         failed, context_);
+    arrow::ipc::IpcWriteOptions options =
+        arrow::ipc::IpcWriteOptions::Defaults();
+    options.alignment = 64; // of a batch; of a column as batch_places.hpp says
     writer_ = take_arrow(
         arrow::ipc::MakeFileWriter(
-            file_, with_chunks_in_batch(chunk_schema(row), in_batch), options),
+            file_, with_rows_of_batches(chunk_schema(row), rows_of_batches),
+            options),
         failed, context_);
+  }
+  chunk_output(const chunk_output&) = delete;
+  /// What failed is known: Arrow would say it once more on stderr.
+  ~chunk_output() {
+    if (!file_->closed())
+      (void)file_->Abort();
   }
   void write(const arrow::RecordBatch& batch) {
     check_arrow(writer_->WriteRecordBatch(batch), failed, context_);
@@ -210,13 +192,11 @@ write_chunks(const std::filesystem::path& path, const ledger::row_shape& row,
   if (int fault = fault_point("cache.write"))
     refuse_write(path, fault);
   const uint64_t in_batch = chunks_in_batch_of(chunks, row);
-  arrow::ipc::IpcWriteOptions options = arrow::ipc::IpcWriteOptions::Defaults();
-  options.alignment = 64; // so that vectors load straight from the file's bytes
-  chunk_output to(path, row, in_batch, options);
+  chunk_output to(path, row, rows_of_batches(chunks, in_batch));
   std::vector<ledger::chunk_info> out;
   out.reserve(chunks.size());
   gathered_rows rows(part, row, chunks, in_batch, how);
-  const batch_maker maker(part, row, rows, options);
+  const batch_maker maker(part, row, rows);
   const bool alone = bytes_of(chunks, row) <= alone_bytes_max;
   ordered_work<made_batch> ahead(alone ? 0 : work_threads(), "bl-chunks");
   uint64_t ahead_bytes = 0;

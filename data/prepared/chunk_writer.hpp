@@ -1,11 +1,10 @@
 /// Cuts rows of a source_table into chunks and writes them as one Arrow IPC
-/// file, batch i = chunk i; of many small chunks each batch holds several, and
-/// the schema says how many (data/store/chunk_file.hpp reads them). A few
-/// threads make batches ahead of the one that writes.
+/// file, batch i = chunk i; of many small chunks each batch holds several
+/// (data/store/chunk_file.hpp reads them). A few threads make batches ahead of
+/// the one that writes.
 #pragma once
 
-#include "data/prepared/row_numbers.hpp"
-#include "data/source/source_table.hpp"
+#include "data/prepared/chunk_description.hpp"
 #include "store/work_watch.hpp"
 
 #include <cstdint>
@@ -16,13 +15,6 @@
 namespace ballast::data {
 
 class fragment_pool;
-
-/// Rows of one part of the prepared set, in order: sample i is row `rows[i]` of
-/// `table`.
-struct part_rows {
-  const source_table* table = nullptr;
-  row_numbers rows;
-};
 
 struct write_options {
   /// For what is in the way of memory; on the disk of the set.

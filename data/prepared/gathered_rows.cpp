@@ -43,11 +43,13 @@ gathered_rows::gathered_rows(const part_rows& part,
     return;
   from_ = part.table->elsewhere->stored();
   stored_bytes_ = row.features * stored_bytes(from_);
+  const bool all_fit = part.table->rows * stored_bytes_ <= how.memory;
   // A half, because chunks are made of them meanwhile.
-  make_groups(
-      std::clamp<uint64_t>(how.memory / 2 / (stored_bytes_ + place_bytes), 1,
-                           UINT32_MAX),
-      in_batch);
+  make_groups(all_fit ? UINT64_MAX
+                      : std::clamp<uint64_t>(how.memory / 2 /
+                                                 (stored_bytes_ + place_bytes),
+                                             1, UINT32_MAX),
+              in_batch);
   if (buckets_are_cheaper())
     fill_buckets();
 }
@@ -77,6 +79,12 @@ void gathered_rows::make_groups(uint64_t rows_max, size_t in_batch) {
       add(chunk, groups_.back());
     groups_.back().end = end;
   }
+}
+
+/// So that its rows need no ranks: what lies between them is loaded, too.
+bool gathered_rows::takes_all_between(const group& of) const {
+  const uint64_t between = of.most - of.least + 1;
+  return of.rows == between || between * stored_bytes_ <= how_.memory;
 }
 
 bool gathered_rows::buckets_are_cheaper() const {
@@ -201,12 +209,13 @@ size_t gathered_rows::load() {
   const group& next = groups_.at(loaded_++);
   ranks_.clear();
   rows_.resize(0); // nothing of it is to be copied
-  rows_.resize(next.rows * stored_bytes_);
   least_ = next.least;
-  if (!buckets_ && next.rows == next.most - next.least + 1) { // all between
-    read_all(next.least, next.rows);
+  if (!buckets_ && takes_all_between(next)) {
+    rows_.resize((next.most - next.least + 1) * stored_bytes_);
+    read_all(next.least, next.most - next.least + 1);
     return next.end;
   }
+  rows_.resize(next.rows * stored_bytes_);
   const std::vector<std::pair<uint64_t, uint32_t>> places = places_of(next);
   if (buckets_)
     buckets_->read(next.bucket, rows_.data(), rows_.size());

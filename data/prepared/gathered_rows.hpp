@@ -57,6 +57,7 @@ private:
   };
   void make_groups(uint64_t rows_max, size_t in_batch);
   void add(size_t chunk, group& to) const;
+  bool takes_all_between(const group& of) const;
   bool buckets_are_cheaper() const;
   void fill_buckets();
   /// The places of the group's rows, with their positions in it, ascending.

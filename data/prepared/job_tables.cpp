@@ -77,9 +77,7 @@ rows_left_out left_out_by(job what, const store::work_watch& stop) {
 job_tables::job_tables(const job& what, const write_options& how) {
   read(what, how);
   divide(what);
-  if (what.data.train.format == source_format::graph &&
-      (!what.data.test || what.data.test->format == source_format::graph))
-    count_shared_origins();
+  count_shared_origins(what.data);
 }
 
 job_tables::job_tables(const job& what,
@@ -88,10 +86,13 @@ job_tables::job_tables(const job& what,
   rejected = same_rows->about().rejected;
   if (rejected && rejected->kept > 0)
     quarantine = read_quarantine(*same_rows);
-  tables_of_set from(std::move(same_rows), what.data.test.has_value(), how);
+  tables_of_set from(std::make_shared<const set_source>(
+                         std::move(same_rows), set_source::samples::needed),
+                     what.data.test.has_value(), how);
   train = std::move(from.train);
   test = std::move(from.test);
   divide(what);
+  count_shared_origins(what.data);
 }
 
 void job_tables::read(const job& what, const write_options& how) {
@@ -166,7 +167,11 @@ void job_tables::divide(const job& what) {
     train.row.vocabulary = std::max(train.row.vocabulary, test->row.vocabulary);
 }
 
-void job_tables::count_shared_origins() {
+/// Of graphs, where a source row may be in both.
+void job_tables::count_shared_origins(const data_spec& data) {
+  if (data.train.format != source_format::graph ||
+      (data.test && data.test->format != source_format::graph))
+    return;
   const auto origins = [](const part_rows& part) {
     std::vector<uint64_t> out(part.rows.size());
     for (uint64_t i = 0; i < out.size(); ++i)

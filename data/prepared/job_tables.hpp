@@ -5,6 +5,7 @@
 
 #include "data/prepared/chunk_writer.hpp"
 #include "data/prepared/prepared_set.hpp"
+#include "data/prepared/set_rows.hpp"
 #include "data/source/source_table.hpp"
 #include "runtime/job/job.hpp"
 #include "store/work_watch.hpp"
@@ -54,7 +55,7 @@ private:
   void read_sources(const job& what, const write_options& how,
                     row_faults* faults);
   void divide(const job& what);
-  void count_shared_origins();
+  void count_shared_origins(const data_spec& data);
   void choose_joint_bins(size_t columns);
   void choose_bins();
   void choose_cells();

@@ -7,9 +7,12 @@
 #include "data/prepared/placed_rows.hpp"
 #include "data/prepared/prepare_cache.hpp"
 #include "data/prepared/prepared_folder.hpp"
+#include "data/prepared/row_order.hpp"
 #include "data/prepared/set_identity.hpp"
 #include "data/prepared/set_notes.hpp"
 #include "data/prepared/set_rows.hpp"
+#include "data/prepared/set_tables.hpp"
+#include "data/prepared/shared_rows.hpp"
 #include "data/source/found_files.hpp"
 #include "data/source/row_faults.hpp"
 #include "data/store/host_memory.hpp"
@@ -85,9 +88,29 @@ std::vector<std::string> sources_of(const job& what, found_files& found) {
   return out;
 }
 
+/// Complete sets of the same rows, the one to make another of them first; none:
+/// the sources are read.
+using sets_of_rows = std::vector<std::shared_ptr<const prepared_set>>;
+
+/// Names the rows of another set that has them in this order, or writes them.
+std::vector<ledger::chunk_info>
+make_part(data_part which, const part_rows& rows, const ledger::row_shape& row,
+          const std::vector<std::span<const uint64_t>>& chunks,
+          const row_order& order, const sets_of_rows& others,
+          const write_options& how) {
+  const fs::path path = how.folder / (to_string(which) + ".arrow");
+  for (const auto& other : others)
+    if (const auto its = read_order(other->folder());
+        its && its->of(which) == order.of(which))
+      if (auto out = share_rows({other, set_source::samples::not_needed}, which,
+                                path, row, rows, chunks, how))
+        return std::move(*out);
+  return write_chunks(path, row, rows, chunks, how);
+}
+
 /// `about.row`: that of the set.
 void write_set(const job& what, const job_tables& from, ledger::manifest about,
-               const write_options& how) {
+               const sets_of_rows& others, const write_options& how) {
   check_stop(how.stop);
   about.label = from.train.label;
   about.left_out = from.train.left_out;
@@ -99,16 +122,24 @@ void write_set(const job& what, const job_tables& from, ledger::manifest about,
   if (!from.quarantine.empty())
     write_small_file(how.folder / quarantine_name, from.quarantine);
   const std::vector<balance::chunk_layout> lists = place(what, from);
-  how.stop.expect(about.train_rows + about.test_rows);
-  about.placement = chunks_by_worker(lists);
-  about.whole_chunks = !what.balance.group.empty();
-  about.train = write_chunks(how.folder / "train.arrow", about.row,
-                             from.train_rows, chunks_of(lists), how);
   const std::vector<balance::chunk_layout> test{
       balance::cut_in_order(placement::all_rows(about.test_rows),
                             chunk_rows_of(what, about.test_rows))};
-  about.test = write_chunks(how.folder / "test.arrow", about.row,
-                            from.test_rows, chunks_of(test), how);
+  const auto train_chunks = chunks_of(lists);
+  const auto test_chunks = chunks_of(test);
+  how.stop.expect(about.train_rows + about.test_rows);
+  about.placement = chunks_by_worker(lists);
+  about.whole_chunks = !what.balance.group.empty();
+  row_order order{order_of(from.train_rows, train_chunks),
+                  order_of(from.test_rows, test_chunks),
+                  {}};
+  about.train = make_part(data_part::train, from.train_rows, about.row,
+                          train_chunks, order, others, how);
+  about.test = make_part(data_part::test, from.test_rows, about.row,
+                         test_chunks, order, others, how);
+  if (what.data.train.format == source_format::graph && !what.data.test)
+    order.tested = from.test_rows.rows.listed();
+  write_order(how.folder, order);
   write_manifest(how.folder, std::move(about));
 }
 
@@ -165,14 +196,11 @@ private:
   std::future<void> done_; // whose destructor waits, too
 };
 
-/// A complete set of the same rows, or null: the sources are read.
-using set_of_rows = std::shared_ptr<const prepared_set>;
-
 /// Under the exclusive lock of `key`: prepares the set and moves it into place.
 /// damaged_set: nothing is made.
 void make_set(const job& what, const std::vector<std::string>& sources,
               const json& identity, const std::string& key,
-              const set_of_rows& same_rows, prepare_cache& cache,
+              const sets_of_rows& same_rows, prepare_cache& cache,
               const prepare_options& options, found_files& found) {
   const fs::path making = cache.making_of(key);
   const fs::path place = cache.folder_of(key);
@@ -190,10 +218,10 @@ void make_set(const job& what, const std::vector<std::string>& sources,
   ledger::manifest about;
   about.sources = sources;
   about.content_id = key;
-  if (same_rows != nullptr) {
-    const job_tables from(what, same_rows, how);
+  if (!same_rows.empty()) {
+    const job_tables from(what, same_rows[0], how);
     about.row = from.train.row; // behind the pipeline
-    write_set(what, from, std::move(about), how);
+    write_set(what, from, std::move(about), same_rows, how);
   } else {
     const job_tables from(what, how);
     about.row = from.train.row;
@@ -201,7 +229,7 @@ void make_set(const job& what, const std::vector<std::string>& sources,
     std::optional<later_check> beside;
     if (found.any_remote())
       beside.emplace(what, identity, cache, options.stop);
-    write_set(what, from, std::move(about), how);
+    write_set(what, from, std::move(about), {}, how);
     if (beside)
       beside->wait();
     else
@@ -218,6 +246,12 @@ void make_set(const job& what, const std::vector<std::string>& sources,
   files.set_is_made();
 }
 
+uintmax_t bytes_describing(const fs::path& folder) {
+  std::error_code ignored;
+  const uintmax_t samples = fs::file_size(folder / sample_table_name, ignored);
+  return ignored ? fs::file_size(folder / "manifest.json", ignored) : samples;
+}
+
 /// Finds the set of a job in the cache, or prepares it.
 class finder {
 public:
@@ -227,8 +261,8 @@ public:
         found_(std::move(found)),
         identity_(set_identity(what, cache_, options.stop, found_.get())),
         sources_(sources_of(what, *found_)) {
-    key_ = key_of(identity_);
-    rows_key_ = key_of(rows_identity(identity_));
+    key_ = prepare_cache::key_of(identity_);
+    rows_key_ = prepare_cache::key_of(rows_identity(identity_));
   }
 
   std::shared_ptr<prepared_set> find_or_make() {
@@ -279,12 +313,6 @@ public:
 
 private:
   static constexpr int rounds_max = 5;
-  static std::string key_of(const json& identity) {
-    content_hash hash;
-    hash.update(json_text(identity));
-    return hex16(hash.digest());
-  }
-
   fs::path place() const { return cache_.folder_of(key_); }
   bool is_there() const { return fs::exists(place() / "manifest.json"); }
 
@@ -331,25 +359,35 @@ private:
     }
   }
 
-  /// Another set of the cache that has the same rows. It may be removed, or
-  /// found damaged, at any moment before it is held.
-  set_of_rows find_same_rows() const {
+  /// Other sets of the cache that have the same rows, first the one whose rows
+  /// are described by the fewest bytes: those of another may be in no order.
+  /// Each may be removed, or found damaged, at any moment before it is held.
+  sets_of_rows find_same_rows() const {
+    std::vector<std::pair<uintmax_t, std::shared_ptr<prepared_set>>> found;
     if (!set_has_all_columns(what_))
-      return nullptr;
+      return {};
     for (const std::string& key : cache_.sets_of_rows(rows_key_)) {
-      if (key == key_ || !fs::exists(cache_.folder_of(key) / "manifest.json"))
+      const fs::path folder = cache_.folder_of(key);
+      if (key == key_ || !fs::exists(folder / "manifest.json"))
         continue;
       auto lock = std::make_shared<store::file_lock>(cache_.lock_of(key));
       if (!data::take(*lock, store::file_lock::mode::shared) ||
-          !fs::exists(cache_.folder_of(key) / "manifest.json"))
+          !fs::exists(folder / "manifest.json"))
         continue;
       try {
-        return open_held(cache_.folder_of(key), lock, sources_);
+        found.emplace_back(bytes_describing(folder),
+                           open_held(folder, lock, sources_));
       } catch (const ballast_error& error) {
         tell_damaged(error.what());
       }
     }
-    return nullptr;
+    std::stable_sort(
+        found.begin(), found.end(),
+        [](const auto& a, const auto& b) { return a.first < b.first; });
+    sets_of_rows out;
+    for (auto& [bytes, set] : found)
+      out.push_back(std::move(set));
+    return out;
   }
 
   void tell_damaged(const std::string& why) const {
@@ -357,23 +395,23 @@ private:
       options_.warn(why + "; the sources are read instead");
   }
 
-  void make_from(const set_of_rows& same_rows) {
+  void make_from(const sets_of_rows& same_rows) {
     make_set(what_, sources_, identity_, key_, same_rows, cache_, options_,
              *found_);
-    if (rows_are_in_order(what_))
+    if (rows_are_read(what_))
       cache_.note_rows(rows_key_, key_);
   }
 
   void make() {
     try {
-      if (const set_of_rows same_rows = find_same_rows()) {
+      if (const sets_of_rows same_rows = find_same_rows(); !same_rows.empty()) {
         try {
           return make_from(same_rows);
         } catch (const damaged_set& damage) {
           tell_damaged(damage.what());
         }
       }
-      make_from(nullptr);
+      make_from({});
     } catch (const std::bad_alloc&) {
       throw ballast_error(errc::device_failed,
                           "not enough memory to prepare the data; prepare it "

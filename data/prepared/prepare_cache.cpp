@@ -87,20 +87,9 @@ std::string hash_bytes_of(const std::string& path, const std::string& pointer,
   return hex16(hash.digest());
 }
 
-constexpr size_t damaged_kept_max = 3;
 constexpr size_t sets_of_rows_max = 16;
-constexpr const char* damaged_suffix = ".damaged-";
 
-bool is_damaged(const std::string& name) {
-  return name.size() > prepare_cache::key_length &&
-         prepare_cache::is_key(name.substr(0, prepare_cache::key_length)) &&
-         name.substr(prepare_cache::key_length).starts_with(damaged_suffix);
-}
-
-bool is_unfinished(const std::string& name) {
-  return name.ends_with(".tmp") &&
-         prepare_cache::is_key(name.substr(0, prepare_cache::key_length));
-}
+} // namespace
 
 int64_t modified_ns(const fs::path& path) {
   struct stat about {};
@@ -108,25 +97,6 @@ int64_t modified_ns(const fs::path& path) {
     return 0;
   return int64_t(about.st_mtim.tv_sec) * 1'000'000'000 + about.st_mtim.tv_nsec;
 }
-
-/// The lock that shows whether a folder of the cache is in use.
-std::string lock_name_of(const std::string& name) {
-  return is_damaged(name) ? name : name.substr(0, prepare_cache::key_length);
-}
-
-prepare_cache::entry look_at(const fs::path& folder) {
-  prepare_cache::entry out{folder.filename().string(), 0,
-                           modified_ns(folder / "manifest.json")};
-  if (out.used_ns == 0)
-    out.used_ns = modified_ns(folder);
-  std::error_code ignored;
-  for (const fs::directory_entry& file :
-       fs::directory_iterator(folder, ignored))
-    out.bytes += uint64_t(file.file_size(ignored));
-  return out;
-}
-
-} // namespace
 
 [[noreturn]] void refuse_write(const fs::path& path, int number) {
   const bool full = store::means_disk_full(number);
@@ -184,6 +154,12 @@ bool prepare_cache::is_key(const std::string& name) {
          name.find_first_not_of("0123456789abcdef") == std::string::npos;
 }
 
+std::string prepare_cache::key_of(const nlohmann::json& identity) {
+  content_hash hash;
+  hash.update(json_text(identity));
+  return hex16(hash.digest());
+}
+
 fs::path prepare_cache::folder_of(const std::string& key) const {
   return folder_ / key;
 }
@@ -198,41 +174,6 @@ fs::path prepare_cache::lock_path_of(const std::string& key) const {
 
 store::file_lock prepare_cache::lock_of(const std::string& key) const {
   return lock_at(lock_path_of(key));
-}
-
-fs::path prepare_cache::set_aside(const std::string& key,
-                                  const store::file_lock& held) const {
-  // One at a time: who comes second finds that the lock has moved.
-  store::file_lock turn = lock_at(lock_path_of(key + ".turn"));
-  constexpr std::chrono::seconds patience{10};
-  if (!take(turn, store::file_lock::mode::exclusive, patience) ||
-      !held.is_at(lock_path_of(key)))
-    return {};
-  std::vector<std::pair<int64_t, std::string>> older;
-  size_t newest = 0;
-  std::error_code error;
-  for (const fs::directory_entry& one : fs::directory_iterator(folder_, error))
-    if (const std::string name = one.path().filename().string();
-        is_damaged(name)) {
-      older.emplace_back(modified_ns(one.path()), name);
-      if (name.starts_with(key))
-        newest = std::max<size_t>(
-            newest,
-            std::strtoul(name.c_str() + name.rfind('-') + 1, nullptr, 10));
-    }
-  std::sort(older.begin(), older.end());
-  size_t kept = older.size();
-  for (const auto& [when, name] : older)
-    if (kept >= damaged_kept_max && remove(name))
-      --kept;
-  const std::string name = key + damaged_suffix + std::to_string(newest + 1);
-  fs::rename(folder_of(key), folder_of(name), error);
-  if (error)
-    refuse_write(folder_of(name), error.value());
-  fs::rename(lock_path_of(key), lock_path_of(name), error);
-  if (error)
-    refuse_write(lock_path_of(name), error.value());
-  return folder_of(name);
 }
 
 fs::path prepare_cache::memo_of(const std::string& full_path) const {
@@ -362,73 +303,6 @@ void prepare_cache::note_rows(const std::string& rows_key,
 void prepare_cache::touch(const std::string& key) const {
   // Fails on a read-only cache, from which nothing is evicted either.
   ::utimensat(AT_FDCWD, (folder_of(key) / "manifest.json").c_str(), nullptr, 0);
-}
-
-/// False: in use.
-bool prepare_cache::remove(const std::string& name) const {
-  store::file_lock lock = lock_of(lock_name_of(name));
-  if (!take(lock, store::file_lock::mode::exclusive))
-    return false;
-  std::error_code ignored;
-  if (is_key(name)) {
-    // Renamed first, so that a set is complete or absent during removal, too.
-    fs::remove_all(making_of(name), ignored);
-    fs::rename(folder_of(name), making_of(name), ignored);
-    fs::remove_all(making_of(name), ignored);
-    return true;
-  }
-  fs::remove_all(folder_of(name), ignored);
-  if (is_damaged(name))
-    fs::remove(lock_path_of(name), ignored); // its number is not used again
-  return true;
-}
-
-std::vector<prepare_cache::entry> prepare_cache::entries() const {
-  std::vector<entry> out;
-  std::error_code ignored;
-  for (const fs::directory_entry& one :
-       fs::directory_iterator(folder_, ignored)) {
-    const std::string name = one.path().filename().string();
-    if (!is_key(name) && !is_damaged(name) && !is_unfinished(name) &&
-        name != fragments_name)
-      continue;
-    out.push_back(look_at(one.path()));
-    store::file_lock lock = lock_of(lock_name_of(name));
-    out.back().in_use = !take(lock, store::file_lock::mode::exclusive);
-  }
-  std::sort(out.begin(), out.end(), [](const entry& a, const entry& b) {
-    return std::pair(a.used_ns, a.name) < std::pair(b.used_ns, b.name);
-  });
-  return out;
-}
-
-std::vector<prepare_cache::entry> prepare_cache::clear() const {
-  std::vector<entry> kept;
-  for (const entry& one : entries())
-    if (one.in_use || !remove(one.name))
-      kept.push_back(one);
-  return kept;
-}
-
-void prepare_cache::evict(uint64_t limit_bytes) const {
-  std::vector<entry> all = entries();
-  uint64_t sum = 0;
-  for (const entry& one : all)
-    if (is_unfinished(one.name))
-      remove(one.name);
-    else
-      sum += one.bytes;
-  std::erase_if(all, [](const entry& one) { return is_unfinished(one.name); });
-  // Damaged sets first.
-  std::stable_sort(all.begin(), all.end(), [](const entry& a, const entry& b) {
-    return a.whole() < b.whole();
-  });
-  for (const entry& one : all) {
-    if (sum <= limit_bytes)
-      return;
-    if (remove(one.name))
-      sum -= one.bytes;
-  }
 }
 
 uint64_t cache_limit_bytes() {

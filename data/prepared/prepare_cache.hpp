@@ -1,5 +1,7 @@
 /// The folder of prepared sets:
-///   KEY/            a set, complete or absent (renamed into place)
+///   KEY/            a set, complete or absent (renamed into place); sets of
+///   the
+///                   same rows in the same order have one file of them
 ///   KEY.tmp/        one being prepared, by the holder of its exclusive lock
 ///   KEY.damaged-K/  set aside because its checksums failed; the newest few
 ///                   are kept for analysis
@@ -20,6 +22,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -31,6 +34,9 @@ namespace ballast::data {
 bool take(store::file_lock& lock, store::file_lock::mode as,
           std::chrono::milliseconds wait = {},
           const store::work_watch& stop = {});
+
+/// Since 1970; 0: there is no such file.
+int64_t modified_ns(const std::filesystem::path& path);
 
 class prepare_cache {
 public:
@@ -78,8 +84,8 @@ public:
 
   /// One folder of the cache, complete or not.
   struct entry {
-    std::string name; // KEY, KEY.tmp, KEY.damaged-K, or that of all fragments
-    uint64_t bytes = 0;
+    std::string name;   // KEY, KEY.tmp, KEY.damaged-K, or that of all fragments
+    uint64_t bytes = 0; // without files that an entry has that goes later
     int64_t used_ns = 0; // since 1970
     bool in_use = false; // by a living process
     bool whole() const { return name.size() == key_length; }
@@ -88,6 +94,8 @@ public:
   static constexpr size_t key_length = 16;
   /// The name of a whole set, which is no way out of the cache.
   static bool is_key(const std::string& name);
+  /// Of all that decides the content.
+  static std::string key_of(const nlohmann::json& identity);
   /// The least recently used first.
   std::vector<entry> entries() const;
   /// Removes everything that no living process uses: sets, leftovers, and sets

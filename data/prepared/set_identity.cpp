@@ -224,18 +224,15 @@ nlohmann::json rows_identity(const json& set_identity) {
   return out;
 }
 
-bool rows_are_in_order(const job& what) {
-  const auto in_order = [](const source_spec& one) {
-    return one.format != source_format::synthetic &&
-           one.format != source_format::graph;
-  };
-  return in_order(what.data.train) &&
-         (!what.data.test || in_order(*what.data.test));
+bool rows_are_read(const job& what) {
+  return what.data.train.format != source_format::synthetic &&
+         (!what.data.test ||
+          what.data.test->format != source_format::synthetic);
 }
 
 bool set_has_all_columns(const job& what) {
   const std::string& column = what.data.placement.column;
-  return rows_are_in_order(what) && what.balance.by.empty() &&
+  return rows_are_read(what) && what.balance.by.empty() &&
          what.balance.group.empty() &&
          (column.empty() || column == what.data.train.label);
 }

@@ -29,9 +29,8 @@ nlohmann::json set_identity(const job& what, prepare_cache& cache,
 /// but not how they are placed, cut and divided into training and test set.
 nlohmann::json rows_identity(const nlohmann::json& set_identity);
 
-/// Whether the rows are read from sources, in the order of these: not made, and
-/// not those of a graph, which may come in any order, or twice.
-bool rows_are_in_order(const job& what);
+/// Whether the rows are read from sources, not made.
+bool rows_are_read(const job& what);
 /// Whether all that the job needs of a row is in a prepared set: not so the
 /// columns that only placing or balancing looks at.
 bool set_has_all_columns(const job& what);

@@ -75,8 +75,8 @@ TEST(limited_memory, leaves_nothing_in_the_cache) {
   std::set<std::string> files;
   for (const auto& one : std::filesystem::directory_iterator(set->folder()))
     files.insert(one.path().filename());
-  EXPECT_EQ(files, (std::set<std::string>{"manifest.json", "test.arrow",
-                                          "train.arrow"}));
+  EXPECT_EQ(files, (std::set<std::string>{"manifest.json", "order.json",
+                                          "test.arrow", "train.arrow"}));
 }
 
 TEST(limited_memory, says_that_the_disk_is_full) {
