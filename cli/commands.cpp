@@ -6,6 +6,7 @@
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
 #include "runtime/coordinator/run_phase.hpp"
+#include "runtime/graph/resampling_methods.hpp"
 #include "runtime/job/job_text.hpp"
 #include "runtime/job/source_uri.hpp"
 #include "runtime/messages/control.hpp"
@@ -280,6 +281,8 @@ int docs_command(const std::string& topic) {
     std::cout << job_reference();
   else if (topic == "errors")
     std::cout << error_reference();
+  else if (topic == "resampling")
+    std::cout << graph::resampling_reference();
   else
     std::cout << json_lines_text(api_schema()) << "\n";
   return 0;

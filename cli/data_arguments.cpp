@@ -6,6 +6,7 @@
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
+#include "runtime/graph/resampling_methods.hpp"
 #include "runtime/job/format_names.hpp"
 #include "runtime/job/job.hpp"
 
@@ -54,6 +55,9 @@ struct data_arguments {
   std::string to;
   uint64_t into = 0;
   std::string format = "parquet";
+  std::string method;
+  std::vector<std::string> options; // NAME=VALUE
+  bool with_source = false;
 };
 
 int hand_on(json request) {
@@ -217,6 +221,24 @@ int partition(const data_arguments& a) {
                   {"json", a.as_json}});
 }
 
+int resample(const data_arguments& a) {
+  const graph::resampling_result read =
+      graph::parse_resampling(a.method, a.options);
+  if (read.mistake)
+    throw ballast_error(read.mistake);
+  return hand_on({{"do", "resample"},
+                  {"job", job_of(a.from, a.seed, json::array())},
+                  {"node", a.from.where.empty() ? "in" : "taken"},
+                  {"source", a.from.uri},
+                  {"file", a.to},
+                  {"label", a.column},
+                  {"method", a.method},
+                  {"options", a.options},
+                  {"seed", a.seed},
+                  {"with_source", a.with_source},
+                  {"json", a.as_json}});
+}
+
 json loaded(const data_arguments& a) {
   return to_json(load_job(a.job_path, a.sets));
 }
@@ -316,6 +338,35 @@ void add_source_commands(CLI::App* data,
       [a, &chosen] { chosen = [a] { return cli::partition(*a); }; });
 }
 
+void add_resample(CLI::App* data, const std::shared_ptr<data_arguments>& a,
+                  std::function<int()>& chosen) {
+  std::string methods;
+  for (const graph::resampling_about& one : graph::resampling_catalogue())
+    methods += (methods.empty() ? "" : ", ") + to_string(one.what);
+  CLI::App* resample = data->add_subcommand(
+      "resample", "Change the shares of the classes: draw, add or remove rows");
+  add_source(resample, a->from);
+  resample
+      ->add_option("file", a->to, "NAME.csv, .parquet, .jsonl, .arrow, .orc")
+      ->required();
+  resample->add_option("--label", a->column, "The column of the classes")
+      ->required();
+  resample->add_option("--method", a->method, methods)->required();
+  resample
+      ->add_option("--option", a->options,
+                   "NAME=VALUE of the method, such as k_neighbors=5; "
+                   "docs/resampling.md lists them")
+      ->expected(1)
+      ->take_all();
+  resample->add_option("--seed", a->seed, "Default 1");
+  resample->add_flag("--with-source", a->with_source,
+                     "A column source_row: the row of the input, from 1; "
+                     "missing of a row that was made");
+  resample->add_flag("--json", a->as_json, "As JSON");
+  resample->callback(
+      [a, &chosen] { chosen = [a] { return cli::resample(*a); }; });
+}
+
 } // namespace
 
 void add_data_commands(CLI::App& app, std::function<int()>& chosen) {
@@ -325,6 +376,7 @@ void add_data_commands(CLI::App& app, std::function<int()>& chosen) {
   const auto a = std::make_shared<data_arguments>();
   add_job_commands(data, a, chosen);
   add_source_commands(data, a, chosen);
+  add_resample(data, a, chosen);
 }
 
 } // namespace ballast::cli

@@ -1,5 +1,5 @@
-/// `ballast data show|profile|prepare|split|partition|write`: reads its
-/// arguments and the job, and hands both to the library that knows data.
+/// `ballast data show|profile|prepare|split|partition|write|resample`: reads
+/// its arguments and the job, and hands both to the library that knows data.
 #pragma once
 
 #include <functional>

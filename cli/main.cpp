@@ -278,7 +278,8 @@ void add_client_commands(CLI::App& app, arguments& a, action& chosen) {
   docs->group(""); // hidden: for developers of Ballast
   docs->add_option("topic", a.topic)
       ->required()
-      ->check(CLI::IsMember({"job", "errors", "schema", "completion"}));
+      ->check(CLI::IsMember(
+          {"job", "errors", "resampling", "schema", "completion"}));
   docs->callback([&] {
     chosen = [&a, &app] {
       if (a.topic != "completion")

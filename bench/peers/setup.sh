@@ -4,17 +4,28 @@
 #   bench/peers/setup.sh DIR data also the data layers of stream_linear.py,
 #                                 stream_exactness.py and loaders.py, about 1 GB more
 #   bench/peers/setup.sh DIR tables  only those of tables.py and databases.py, about 1 GB
+#   bench/peers/setup.sh DIR operators  only those of resampling.py, about 300 MB
 set -eu
-if [ $# -ne 1 ] && { [ $# -ne 2 ] || { [ "$2" != data ] && [ "$2" != tables ]; }; }; then
-  echo "usage: setup.sh DIR [data|tables]" >&2
+case "$#:${2:-}" in
+1: | 2:data | 2:tables | 2:operators) ;;
+*)
+  echo "usage: setup.sh DIR [data|tables|operators]" >&2
   exit 2
-fi
+  ;;
+esac
 python3 -m venv "$1"
 if [ "${2:-}" = tables ]; then
   "$1/bin/pip" --disable-pip-version-check install --quiet \
     polars pandas pyarrow==26.0.1 numpy connectorx sqlalchemy psycopg2-binary
   "$1/bin/python" -c 'import connectorx, pandas, polars
 print("polars", polars.__version__, "pandas", pandas.__version__, "connectorx", connectorx.__version__)'
+  exit
+fi
+if [ "${2:-}" = operators ]; then
+  "$1/bin/pip" --disable-pip-version-check install --quiet \
+    imbalanced-learn==0.14.2 pyarrow==26.0.1
+  "$1/bin/python" -c 'import imblearn, sklearn
+print("imbalanced-learn", imblearn.__version__, "scikit-learn", sklearn.__version__)'
   exit
 fi
 "$1/bin/pip" --disable-pip-version-check install --quiet \

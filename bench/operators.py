@@ -1,0 +1,165 @@
+#!/usr/bin/env python3
+"""How fast classes are resampled, and whether the same rows stay.
+
+  ./dev bench operators [--repeats N] [--rows N] [--only PART] [--save] [--check]
+
+Each part is a few methods of `ballast data resample` beside imbalanced-learn
+(bench/peers/resampling.py), in turn, on the same rows: 20 columns of
+make_classification, two classes, 10:1. One thread each; what counts is the time
+from rows in memory to rows in memory (`resample_s`, and fit_resample).
+
+over     random_over, smote, adasyn, borderline_smote
+under    random_under, near_miss, cluster_centroids, and the inertia of its centres
+clean    tomek_links, enn, renn, all_knn, ncr: the rows that stay must be the same
+both     smote_tomek, smote_enn
+numpy    random_over, random_under and smote with rng=numpy_mt19937: equal to
+         imbalanced-learn's, bit by bit
+threads  two threads over one, and whether their files are equal
+
+The peers' environment is made by  bench/peers/setup.sh DIR operators.
+"""
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+
+from lib.measure import Peer, arguments, run_parts, say, table, warn_if_busy
+
+PARTS = ["over", "under", "clean", "both", "numpy", "threads"]
+# How many times faster than the peer, at least.
+OVER = {"random_over": 3, "smote": 3, "adasyn": 6, "borderline_smote": 6}
+UNDER = {"random_under": 1, "near_miss": 3, "cluster_centroids": 10}
+CLEAN = {"tomek_links": 20, "enn": 20, "renn": 15, "all_knn": 15, "ncr": 15}
+BOTH = {"smote_tomek": 15, "smote_enn": 15}
+SAME_ROWS = ["tomek_links", "enn", "renn", "all_knn", "ncr", "near_miss"]
+SLOW = {"cluster_centroids", "smote_tomek", "smote_enn", "renn", "all_knn"}  # of the peer: once is enough
+INERTIA_MAX = 1.02
+TWO_THREADS_MIN = 1.7
+
+
+class Measured:
+    def __init__(self, options, folder):
+        self.options = options
+        self.folder = folder
+        self.peer = Peer(options.peers)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def ballast(self, method, *options, threads=1, out="out.parquet", seed=0):
+        """One run on the first cores; `resample_s` and the rows."""
+        if os.path.exists(self.path(out)):
+            os.remove(self.path(out))
+        cores = ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:threads])
+        command = ["taskset", "-c", cores, self.options.ballast, "data", "resample", self.path("rows.parquet")]
+        command += [self.path(out), "--label", "y", "--method", method, "--seed", str(seed), "--json"]
+        for option in options:
+            command += option if isinstance(option, list) else ["--option", option]
+        env = {**os.environ, "BALLAST_CACHE": self.path("cache")}
+        done = subprocess.run(command, capture_output=True, text=True, env=env)
+        if done.returncode != 0:
+            raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+        return json.loads(done.stdout)
+
+    def run_peer(self, *what):
+        return self.peer.run("resampling.py", what[0], self.folder, *what[1:])
+
+
+def compared(measured, limits, verdicts):
+    raw = {}
+    rows = [("", "ballast s", "imbalanced-learn s", "rows", "its rows")]
+    for method in limits:
+        ours, theirs = [], []
+        for i in range(measured.options.repeats):
+            ours.append(measured.ballast(method, ["--with-source"], out=f"{method}.parquet"))
+            if measured.there and (i == 0 or method not in SLOW):
+                theirs.append(measured.run_peer("run", method))
+        raw[method] = {"ballast": ours, "imbalanced-learn": theirs}
+        middle = statistics.median(one["resample_s"] for one in ours)
+        its = statistics.median(one["s"] for one in theirs) if theirs else None
+        raw[method]["s"] = middle
+        raw[method]["peer_s"] = its
+        rows.append((method, f"{middle:.4f}", f"{its:.3f}" if its else "", ours[0]["rows"], theirs[0]["rows"] if theirs else ""))
+    table(rows)
+    for method, least in limits.items():
+        its = raw[method]["peer_s"]
+        if its is None:
+            continue
+        verdicts.at_least(f"{method}, over imbalanced-learn", its / raw[method]["s"], least, "x")
+        if method in SAME_ROWS:
+            found = measured.run_peer("same", method, measured.path(f"{method}.parquet"))
+            verdicts.at_least(f"{method}: the same rows", int(found["same"]), 1, "")
+    return raw
+
+
+def over(measured, verdicts):
+    return compared(measured, OVER, verdicts)
+
+
+def under(measured, verdicts):
+    raw = compared(measured, UNDER, verdicts)
+    if measured.there:
+        found = measured.run_peer("inertia", measured.path("cluster_centroids.parquet"))
+        raw["inertia"] = found
+        verdicts.at_most("cluster_centroids: inertia over the peer's", found["ours"] / found["peer"], INERTIA_MAX, "x")
+    return raw
+
+
+def clean(measured, verdicts):
+    return compared(measured, CLEAN, verdicts)
+
+
+def both(measured, verdicts):
+    return compared(measured, BOTH, verdicts)
+
+
+def numpy(measured, verdicts):
+    raw = {}
+    if not measured.there:
+        return raw
+    for method in ("random_over", "random_under", "smote"):
+        measured.run_peer("run", method)
+        measured.ballast(method, "rng=numpy_mt19937", out="numpy.parquet")
+        raw[method] = measured.run_peer("equal", method, measured.path("numpy.parquet"))
+        verdicts.at_least(f"{method} with rng=numpy_mt19937: equal", int(raw[method]["same"]), 1, "")
+    return raw
+
+
+def threads(measured, verdicts):
+    raw = {}
+    for method in ("adasyn", "tomek_links", "enn", "smote_tomek", "cluster_centroids"):
+        found = {1: [], 2: []}
+        for _ in range(measured.options.repeats):
+            for count, runs in found.items():
+                runs.append(measured.ballast(method, threads=count, out=f"{count}.parquet")["resample_s"])
+        contents = []
+        for count in found:
+            with open(measured.path(f"{count}.parquet"), "rb") as f:
+                contents.append(f.read())
+        one, two = (statistics.median(found[count]) for count in (1, 2))
+        raw[method] = {"one_s": found[1], "two_s": found[2], "equal": contents[0] == contents[1]}
+        verdicts.at_least(f"{method}: two threads over one", one / two, TWO_THREADS_MIN, "x")
+        verdicts.at_least(f"{method}: equal files", int(raw[method]["equal"]), 1, "")
+    return raw
+
+
+def main():
+    def more(p):
+        p.add_argument("--rows", type=int, default=100_000, help="default 100000")
+
+    options = arguments(__doc__.splitlines()[0], PARTS, more=more)
+    warn_if_busy()
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        measured = Measured(options, folder)
+        measured.there = measured.peer.there()
+        if not measured.there:
+            raise SystemExit("the rows are made by the peers' environment: bench/peers/setup.sh DIR operators")
+        measured.run_peer("make", options.rows)
+        say(f"{options.rows} rows of 20 columns, two classes, 10:1; one thread each")
+        functions = {name: globals()[name] for name in PARTS}
+        run_parts("operators", options, {name: lambda v, f=f: f(measured, v) for name, f in functions.items()})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+#include "data/resampling/labelled_table.hpp"
+
+#include "data/neighbours/class_index.hpp"
+#include "data/source/array_cells.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/printable.hpp"
+
+#include <arrow/api.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <numeric>
+#include <unordered_map>
+#include <utility>
+
+namespace ballast::data {
+
+namespace {
+
+constexpr size_t classes_max = 10'000;
+
+/// Numbers by value, texts by bytes.
+bool class_before(const std::string& a, const std::string& b, bool numbers) {
+  if (!numbers)
+    return a < b;
+  double x = 0, y = 0;
+  std::from_chars(a.data(), a.data() + a.size(), x);
+  std::from_chars(b.data(), b.data() + b.size(), y);
+  return x != y ? x < y : a < b;
+}
+
+} // namespace
+
+labelled_table::labelled_table(std::shared_ptr<arrow::RecordBatch> all,
+                               int label, bool numbers, std::string source)
+    : all_(std::move(all)), label_(label), source_(std::move(source)) {
+  if (all_->num_rows() >= int64_t{no_row})
+    throw ballast_error(errc::invalid_data,
+                        printable(source_) + ": has more than 4 * 10^9 rows, "
+                                             "which resampling does not take");
+  read_label();
+  if (numbers)
+    read_numbers();
+}
+
+labelled_rows labelled_table::rows() const {
+  return {.features = {values_.empty() ? nullptr : values_.data(),
+                       of_row_.size(), columns_.size()},
+          .of_row = of_row_,
+          .names = names_,
+          .label = all_->schema()->field(label_)->name()};
+}
+
+std::string labelled_table::place_of(int column, int64_t row) const {
+  return printable(source_) + ": row " + std::to_string(row + 1) +
+         ", column '" + printable(all_->schema()->field(column)->name()) + "'";
+}
+
+void labelled_table::read_label() {
+  const arrow::Array& cells = *all_->column(label_);
+  const bool numbers = holds_numbers(*cells.type());
+  std::unordered_map<std::string, uint32_t> known;
+  of_row_.resize(size_t(all_->num_rows()));
+  for (int64_t row = 0; row < cells.length(); ++row) {
+    if (cells.IsNull(row))
+      throw ballast_error(errc::invalid_data,
+                          place_of(label_, row) +
+                              ": the label is missing; expected a class in "
+                              "each row, so leave these rows out with --where");
+    const auto [at, fresh] =
+        known.emplace(cell_of(cells, row), uint32_t(names_.size()));
+    if (fresh) {
+      names_.push_back(at->first);
+      examples_.push_back(uint32_t(row));
+    }
+    of_row_[size_t(row)] = at->second;
+    if (names_.size() > classes_max)
+      throw ballast_error(errc::invalid_data,
+                          printable(source_) + ": column '" +
+                              printable(all_->schema()->field(label_)->name()) +
+                              "' has more than " + std::to_string(classes_max) +
+                              " values; expected classes");
+  }
+  std::vector<uint32_t> order(names_.size()), rank(names_.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return class_before(names_[a], names_[b], numbers);
+  });
+  std::vector<std::string> names;
+  std::vector<uint32_t> examples;
+  for (size_t i = 0; i < order.size(); ++i) {
+    rank[order[i]] = uint32_t(i);
+    names.push_back(names_[order[i]]);
+    examples.push_back(examples_[order[i]]);
+  }
+  for (uint32_t& one : of_row_)
+    one = rank[one];
+  names_ = std::move(names);
+  examples_ = std::move(examples);
+}
+
+void labelled_table::read_numbers() {
+  for (int c = 0; c < all_->num_columns(); ++c) {
+    if (c == label_)
+      continue;
+    if (!holds_numbers(*all_->column(c)->type()))
+      throw ballast_error(
+          errc::invalid_data,
+          printable(source_) + ": column '" +
+              printable(all_->schema()->field(c)->name()) + "' is of type " +
+              all_->column(c)->type()->ToString() +
+              "; this method measures distances and expects numbers in all "
+              "columns but the label; encode or drop it first, or take "
+              "random_over or random_under");
+    columns_.push_back(c);
+  }
+  if (columns_.empty())
+    throw ballast_error(errc::invalid_data,
+                        printable(source_) +
+                            ": has no column beside the label; this method "
+                            "expects one of numbers or more");
+  values_.resize(of_row_.size() * columns_.size());
+  for (size_t to = 0; to < columns_.size(); ++to)
+    read_column(columns_[to], to);
+}
+
+void labelled_table::read_column(int column, size_t to) {
+  const arrow::Array& cells = *all_->column(column);
+  const std::vector<double> numbers = numbers_of(cells);
+  for (size_t row = 0; row < numbers.size(); ++row) {
+    const bool missing = cells.IsNull(int64_t(row));
+    if (missing || !(std::abs(numbers[row]) <= class_index::values_max()))
+      throw ballast_error(
+          errc::invalid_data,
+          place_of(column, int64_t(row)) + ": " +
+              (missing ? std::string("the value is missing")
+                       : "found " + cell_of(cells, int64_t(row))) +
+              "; this method measures distances and expects a finite number, "
+              "at most 1e150; fill or drop it first, or take random_over or "
+              "random_under");
+    values_[row * columns_.size() + to] = numbers[row];
+  }
+}
+
+} // namespace ballast::data

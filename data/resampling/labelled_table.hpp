@@ -1,0 +1,53 @@
+/// The rows of a source as resampling takes them: its columns of numbers as
+/// float64, row by row, and its label as classes. Includes Arrow; for source
+/// files of data/ only.
+///
+/// One owner, one thread; immutable once built. Errors: ballast_error{
+/// invalid_data} names column and row, and what was expected.
+#pragma once
+
+#include "data/resampling/labelled_rows.hpp"
+
+#include <arrow/type_fwd.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ballast::data {
+
+class labelled_table {
+public:
+  /// `label`: the column's number. `numbers`: whether the others are needed.
+  /// `source`: for messages.
+  labelled_table(std::shared_ptr<arrow::RecordBatch> all, int label,
+                 bool numbers, std::string source);
+  labelled_table(const labelled_table&) = delete;
+
+  labelled_rows rows() const;
+  const arrow::RecordBatch& all() const { return *all_; }
+  const std::shared_ptr<arrow::RecordBatch>& batch() const { return all_; }
+  int label() const { return label_; }
+  /// The columns of the table that are features, in the order of theirs.
+  const std::vector<int>& columns() const { return columns_; }
+  /// A row of the class.
+  uint32_t example(uint32_t of_class) const { return examples_[of_class]; }
+
+private:
+  void read_label();
+  void read_numbers();
+  void read_column(int column, size_t to);
+  std::string place_of(int column, int64_t row) const;
+
+  const std::shared_ptr<arrow::RecordBatch> all_;
+  const int label_;
+  const std::string source_;
+  std::vector<int> columns_;
+  std::vector<double> values_; // rows x columns
+  std::vector<uint32_t> of_row_;
+  std::vector<std::string> names_;
+  std::vector<uint32_t> examples_;
+};
+
+} // namespace ballast::data

@@ -1,0 +1,142 @@
+// Goal: a file is resampled into one with the same columns and types, and what
+// cannot be resampled is refused with column, row or class. Method: small CSV
+// files, written and read again.
+#include "data/resampling/resampled_file.hpp"
+
+#include "data/graph/graph_stream.hpp"
+#include "tests/data/resampling/some_rows.hpp"
+#include "tests/data/some_chunks.hpp"
+
+#include <arrow/api.h>
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace ballast::data {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+class resampled_file : public testing::Test {
+protected:
+  void write(const std::string& text) {
+    std::ofstream(folder_ / "in.csv") << text;
+  }
+  /// 12 rows of "no", 3 of "yes"; whole numbers, numbers and a class.
+  void write_rows() {
+    std::string text = "count,size,bought\n";
+    for (int i = 0; i < 15; ++i)
+      text += std::to_string(i * 7 % 15) + "," + std::to_string(i) + ".25," +
+              (i % 5 == 2 ? "yes" : "no") + "\n";
+    write(text);
+  }
+  job of(const std::string& name) const {
+    const json document{{"data",
+                         {{"sources",
+                           {{"in",
+                             {{"format", name.substr(name.rfind('.') + 1)},
+                              {"uri", (folder_ / name).string()}}}}},
+                          {"graph", json::array()},
+                          {"train", {{"from", "in"}, {"label", "in"}}}}},
+                        {"model", {{"kind", "mlp"}}}};
+    return *parse_job(document.dump(), {}, "/").value;
+  }
+  resampling_report run(const std::string& method,
+                        const std::vector<std::string>& options = {},
+                        bool with_source = false,
+                        const std::string& label = "bought") {
+    return resample_file(of("in.csv"),
+                         {.node = "in",
+                          .source = "in.csv",
+                          .label = label,
+                          .order = order_of(method, options),
+                          .seed = 1,
+                          .file = (folder_ / "out.parquet").string(),
+                          .with_source = with_source},
+                         {});
+  }
+  std::string refused(const std::string& method,
+                      const std::string& label = "bought") {
+    const std::string out =
+        refusal_of([&] { run(method, {}, false, label); }, errc::invalid_data);
+    EXPECT_FALSE(fs::exists(folder_ / "out.parquet"));
+    return out;
+  }
+  std::vector<std::string> rows() const {
+    const job what = of("out.parquet");
+    graph_stream from(what.data, "in", {});
+    from.choose_all();
+    return rows_of(from);
+  }
+  std::string schema() const {
+    const job what = of("out.parquet");
+    graph_stream from(what.data, "in", {});
+    return from.choose_all()->ToString();
+  }
+
+  temporary_folder folder_;
+};
+
+TEST_F(resampled_file, has_the_columns_and_types_of_the_input) {
+  write_rows();
+  const resampling_report found = run("smote", {"k_neighbors=2"});
+  EXPECT_EQ(found.rows, 24u);
+  EXPECT_EQ(found.made, 9u);
+  ASSERT_EQ(found.classes.size(), 2u);
+  EXPECT_EQ(found.classes[0].name, "no");
+  EXPECT_EQ(found.classes[1].name, "yes");
+  EXPECT_EQ(found.classes[1].before, 3u);
+  EXPECT_EQ(found.classes[1].after, 12u);
+  EXPECT_EQ(rows().size(), 24u);
+  const std::string types = schema();
+  const job what = of("in.csv");
+  graph_stream from(what.data, "in", {});
+  EXPECT_EQ(types, from.choose_all()->ToString());
+}
+
+TEST_F(resampled_file, tells_the_row_that_each_row_was) {
+  write_rows();
+  run("smote", {"k_neighbors=2"}, true);
+  const std::vector<std::string> all = rows();
+  EXPECT_TRUE(all[0].ends_with(" 1")) << all[0];
+  EXPECT_TRUE(all[14].ends_with(" 15")) << all[14];
+  EXPECT_TRUE(all[20].ends_with(" null")) << all[20];
+}
+
+TEST_F(resampled_file, may_hold_texts_and_gaps_where_no_distance_counts) {
+  write("city,y\noslo,0\n,0\nrome,0\nbern,1\n");
+  EXPECT_EQ(run("random_over", {}, false, "y").rows, 6u);
+}
+
+TEST_F(resampled_file, is_refused_where_a_distance_has_no_meaning) {
+  write("city,y\noslo,0\nrome,0\nbern,1\n");
+  EXPECT_THAT(refused("tomek_links", "y"),
+              has_all({"in.csv: column 'city' is of type string",
+                       "expects numbers in all columns but the label"}));
+  write("a,b,y\n1,2,0\n3,,0\n5,6,1\n");
+  EXPECT_THAT(refused("tomek_links", "y"),
+              has_all({"in.csv: row 2, column 'b': the value is missing"}));
+  write("y\n0\n0\n1\n");
+  EXPECT_THAT(refused("tomek_links", "y"),
+              has_all({"in.csv: has no column beside the label"}));
+}
+
+TEST_F(resampled_file, is_refused_without_classes) {
+  write("a,y\n1,0\n2,\n3,1\n");
+  EXPECT_THAT(refused("random_under", "y"),
+              has_all({"in.csv: row 2, column 'y': the label is missing"}));
+  write("a,y\n1,0\n2,0\n");
+  EXPECT_THAT(refused("smote", "y"),
+              has_all({"column 'y' has one class, '0'; expected two or more"}));
+}
+
+TEST_F(resampled_file, names_the_nearest_column_if_the_label_is_not_there) {
+  write_rows();
+  EXPECT_THAT(refusal_of([&] { run("smote", {}, false, "bougth"); }),
+              has_all({"bougth", "bought"}));
+}
+
+} // namespace
+} // namespace ballast::data
