@@ -8,6 +8,7 @@
 #include "data/prepared/prepare_cache.hpp"
 #include "data/prepared/prepared_folder.hpp"
 #include "data/prepared/row_order.hpp"
+#include "data/prepared/row_pipeline.hpp"
 #include "data/prepared/set_identity.hpp"
 #include "data/prepared/set_notes.hpp"
 #include "data/prepared/set_rows.hpp"
@@ -41,42 +42,6 @@ using nlohmann::json;
 
 /// The longest wait for another process that prepares the same set.
 constexpr std::chrono::minutes wait_max{30};
-
-void reshape(const std::vector<uint32_t>& shape, const std::string& pointer,
-             ledger::row_shape& row) {
-  uint64_t values = 1;
-  std::string text;
-  for (uint32_t length : shape) {
-    values = std::min<uint64_t>(values * length, UINT32_MAX); // no overflow
-    text += (text.empty() ? "" : " x ") + std::to_string(length);
-  }
-  if (values != row.features)
-    throw ballast_error(errc::invalid_job,
-                        "a row of this data set has " +
-                            std::to_string(row.features) +
-                            " values, which is not " + text +
-                            "; expected a shape that holds all of them",
-                        pointer);
-  row.shape = shape;
-}
-
-/// Deterministic steps are folded into scale, offset and shape, so that a pixel
-/// stays a byte.
-void apply_pipeline(const job& what, ledger::row_shape& row) {
-  for (size_t i = 0; i < what.data.pipeline.size(); ++i) {
-    const pipeline_step& step = what.data.pipeline[i];
-    const std::string pointer = "/data/pipeline/" + std::to_string(i);
-    switch (step.op) {
-    case pipeline_op::reshape:
-      reshape(step.shape, pointer + "/shape", row);
-      break;
-    case pipeline_op::scale:
-      row.scale *= step.factor;
-      row.offset *= step.factor;
-      break;
-    }
-  }
-}
 
 std::vector<std::string> sources_of(const job& what, found_files& found) {
   std::vector<std::string> out =
