@@ -11,9 +11,8 @@ namespace ballast::data {
 
 namespace {
 
-/// For each centre the nearest row that no other centre has: pairs in order of
-/// their distance. Only the rows of a centre's own cluster are looked at first;
-/// every cluster of k-means has one, unless rows are equal.
+/// For each centre the nearest row of its own cluster, so that no row comes
+/// twice.
 std::vector<uint32_t> rows_of_centres(const point_view& points,
                                       const std::vector<uint32_t>& rows,
                                       const k_means_result& found,
