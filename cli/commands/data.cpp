@@ -24,15 +24,11 @@ int do_data(const std::string& text, const store::work_watch& stop) {
   if (!parsed.value)
     throw ballast_error(parsed.mistakes.at(0));
   static const std::map<std::string, int (*)(const data_order&)> all{
-      {"check", check_nodes},
-      {"validate", validate_data},
-      {"show", show_data},
-      {"profile", profile_data},
-      {"prepare", prepare_data},
-      {"split", write_data},
-      {"write", write_data},
-      {"partition", partition_data},
-      {"keep_input", tell_input_kept}};
+      {"check", check_nodes},    {"validate", validate_data},
+      {"show", show_data},       {"profile", profile_data},
+      {"prepare", prepare_data}, {"split", write_data},
+      {"write", write_data},     {"partition", partition_data},
+      {"apply", apply_data},     {"keep_input", tell_input_kept}};
   const std::string what = request.at("do").get<std::string>();
   if (what != "check")
     keep_standard_input(*parsed.value);
@@ -43,7 +39,8 @@ int do_data(const std::string& text, const store::work_watch& stop) {
   } catch (const ballast_error& error) {
     // A source of the command line has no job to put it into.
     const std::string said = error.what();
-    if ((what != "split" && what != "partition" && what != "profile") ||
+    if ((what != "split" && what != "partition" && what != "profile" &&
+         what != "apply") ||
         said.find("\"columns\": ") == std::string::npos)
       throw;
     throw ballast_error(error.what_failed().code,

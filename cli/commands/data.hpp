@@ -32,5 +32,8 @@ int prepare_data(const data_order& order);
 /// `split` and `write`: the rows of each of "nodes" into that of "files".
 int write_data(const data_order& order);
 int partition_data(const data_order& order);
+/// `apply`: the rows of "node", changed by the states in "states", into
+/// "file".
+int apply_data(const data_order& order);
 
 } // namespace ballast::cli

@@ -102,6 +102,7 @@ void job_tables::read_sources(const job& what, const write_options& how,
   request.seed = what.seed;
   request.data = &what.data;
   request.spill = how.folder;
+  request.fitted = std::make_shared<fitted_states>();
   const auto read = [&](const source_spec& spec) {
     const std::unique_ptr<fragment_supply> apart =
         how.files ? how.files->of(request.pointer) : nullptr;
@@ -109,8 +110,15 @@ void job_tables::read_sources(const job& what, const write_options& how,
     return read_source(spec, request);
   };
   train = read(what.data.train);
-  if (!what.data.test)
-    return;
+  if (what.data.test)
+    read_test(what, how, request, read);
+  states = request.fitted->all();
+  notes = request.fitted->notes();
+}
+
+void job_tables::read_test(
+    const job& what, const write_options& how, source_request& request,
+    const std::function<source_table(const source_spec&)>& read) {
   request.test = true;
   request.pointer = "/data/test";
   request.like = &train;

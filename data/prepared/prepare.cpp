@@ -1,5 +1,6 @@
 #include "data/augment/image_augment.hpp"
 #include "data/base/content_hash.hpp"
+#include "data/fitting/state_files.hpp"
 #include "data/graph/graph_stream.hpp"
 #include "data/prepared/chunk_writer.hpp"
 #include "data/prepared/fragment_pool.hpp"
@@ -92,6 +93,8 @@ void write_set(const job& what, const job_tables& from, ledger::manifest about,
   about.rejected = from.rejected;
   if (!from.quarantine.empty())
     write_small_file(how.folder / quarantine_name, from.quarantine);
+  if (!from.states.empty())
+    write_states(how.folder / preprocessing_name, from.states);
   const std::vector<balance::chunk_layout> lists = place(what, from);
   how.stop.expect(about.train_rows + about.test_rows);
   about.placement = chunks_by_worker(lists);
@@ -138,6 +141,8 @@ void tell_notes(const job_tables& from, const prepare_options& options) {
     for (size_t i = 0; options.warn && one != nullptr && i < one->notes.size();
          ++i)
       options.warn(one->notes[i]);
+  for (size_t i = 0; options.warn && i < from.notes.size(); ++i)
+    options.warn(from.notes[i]);
 }
 
 /// A complete set of the same rows, or null: the sources are read.

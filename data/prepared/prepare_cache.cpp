@@ -121,8 +121,9 @@ prepare_cache::entry look_at(const fs::path& folder) {
     out.used_ns = modified_ns(folder);
   std::error_code ignored;
   for (const fs::directory_entry& file :
-       fs::directory_iterator(folder, ignored))
-    out.bytes += uint64_t(file.file_size(ignored));
+       fs::recursive_directory_iterator(folder, ignored))
+    if (file.is_regular_file(ignored))
+      out.bytes += uint64_t(file.file_size(ignored));
   return out;
 }
 

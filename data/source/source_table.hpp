@@ -107,6 +107,7 @@ struct row_room {
   nameless_file::refusal refuse = nullptr;
 };
 
+class fitted_states;
 class fragment_supply;
 class row_faults;
 
@@ -133,6 +134,9 @@ struct source_request {
   /// Of tables and images: rows that cannot be used are left out and told here
   /// (row_faults.hpp), which lives longer; null: the first of them is an error.
   row_faults* faults = nullptr;
+  /// Of a graph: what its nodes have learned, shared by the sources of a job;
+  /// null: by this source alone.
+  std::shared_ptr<fitted_states> fitted = nullptr;
 };
 
 source_table read_idx(const source_spec& spec, const source_request& request);
