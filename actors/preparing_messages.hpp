@@ -30,6 +30,8 @@ struct set_prepared {
   /// or empty.
   std::optional<ledger::rejected_rows> rejected = {};
   std::filesystem::path quarantine = {};
+  /// What was learned of the training rows; empty: nothing was.
+  std::filesystem::path preprocessing = {};
 };
 
 /// A worker that reads files of the sources if it is asked to. Without a

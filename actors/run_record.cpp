@@ -3,6 +3,7 @@
 #include "actors/local_protocol.hpp"
 #include "actors/past_run_reader.hpp"
 #include "actors/resume_check.hpp"
+#include "data/fitting/state_files.hpp"
 #include "data/model/checkpoint_store.hpp"
 #include "data/prepared/set_tables.hpp"
 #include "data/source/row_faults.hpp"
@@ -200,6 +201,7 @@ void run_record::prepared(const job& what, const set_prepared& made,
          digest_text(ledger::run_identity(token_, name_)), build,
          set_.begin(made)});
   set_.keep_rejected(made);
+  set_.keep_preprocessing(made);
   set_.copy_tables(made);
 }
 
@@ -282,6 +284,8 @@ void run_record::discard() {
         "ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm",
         "coordinator.lock", "logs", "trace", "checkpoints", "tmp"})
     std::filesystem::remove(folder / name, ignored); // no folder with content
+  // All of it is the prepared set's.
+  std::filesystem::remove_all(folder / data::preprocessing_name, ignored);
   if (!had_lock_)
     std::filesystem::remove(folder / "run.lock", ignored);
   if (!folder_was_there_)

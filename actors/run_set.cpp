@@ -1,6 +1,7 @@
 #include "actors/run_set.hpp"
 
 #include "actors/local_protocol.hpp"
+#include "data/fitting/state_files.hpp"
 #include "data/prepared/set_tables.hpp"
 #include "data/source/row_faults.hpp"
 #include "monitor/logs/log.hpp"
@@ -130,6 +131,14 @@ void run_set::keep_rejected(const set_prepared& made) {
   if (made.rejected->rows > 0)
     notices_.warn(data::rejected_note(
         *made.rejected, made.quarantine.empty() ? "" : to.string()));
+}
+
+void run_set::keep_preprocessing(const set_prepared& made) {
+  const std::filesystem::path to = directory_.file(data::preprocessing_name);
+  std::error_code none;
+  if (!made.preprocessing.empty() &&
+      !std::filesystem::exists(to / "manifest.json", none))
+    data::copy_states(made.preprocessing, to);
 }
 
 void run_set::copy_tables(const set_prepared& made) {

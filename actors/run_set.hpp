@@ -28,6 +28,9 @@ public:
   void check(const set_prepared& made, const std::string& digest);
   /// Rows that were left out are listed in the run's folder, too, and said.
   void keep_rejected(const set_prepared& made);
+  /// What was learned of the training rows is kept beside the model, which
+  /// needs it for rows of others.
+  void keep_preprocessing(const set_prepared& made);
   void copy_tables(const set_prepared& made);
   /// Waits for the tables. Without them the audit says what is missing. Throws
   /// disk_full.

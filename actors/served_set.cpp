@@ -1,6 +1,7 @@
 #include "actors/served_set.hpp"
 
 #include "actors/shard_manager.hpp"
+#include "data/fitting/state_files.hpp"
 #include "data/prepared/prepared_set.hpp"
 #include "data/prepared/set_tables.hpp"
 #include "data/source/row_faults.hpp"
@@ -56,7 +57,9 @@ failure served_set::parts::make(const prepare_set& order,
     options.apart.token = order.token;
     options.apart.term = order.term;
     set = data::prepare(order.what, config.cache_folder, options);
-    manifest_text = json_text(nlohmann::json(set->about()));
+    nlohmann::json manifest = set->about();
+    data::name_states(set->folder(), manifest);
+    manifest_text = json_text(manifest);
     chunks = chunk_table(set->about(), data::chunk_columns_wanted::no_labels);
     labels = std::make_shared<const balance::chunk_labels>(set->about());
     service = data::chunk_service::start(
@@ -122,6 +125,9 @@ set_prepared served_set::about() const {
   out.rejected = has.rejected;
   if (has.rejected && has.rejected->kept > 0)
     out.quarantine = parts_->set->folder() / data::quarantine_name;
+  const auto states = parts_->set->folder() / data::preprocessing_name;
+  if (std::error_code none; std::filesystem::exists(states, none))
+    out.preprocessing = states;
   out.set.content_id = has.content_id;
   out.set.origin = parts_->service->address();
   out.set.cached_as = parts_->set->folder().filename();

@@ -53,6 +53,7 @@ struct data_arguments {
   std::string column;
   uint64_t seed = 1;
   std::string to;
+  std::string states;
   uint64_t into = 0;
   std::string format = "parquet";
   std::string method;
@@ -239,6 +240,15 @@ int resample(const data_arguments& a) {
                   {"json", a.as_json}});
 }
 
+int apply(const data_arguments& a) {
+  return hand_on({{"do", "apply"},
+                  {"job", job_of(a.from, 1, json::array())},
+                  {"states", a.states},
+                  {"file", a.to},
+                  {"node", a.from.where.empty() ? "in" : "taken"},
+                  {"json", a.as_json}});
+}
+
 json loaded(const data_arguments& a) {
   return to_json(load_job(a.job_path, a.sets));
 }
@@ -367,6 +377,24 @@ void add_resample(CLI::App* data, const std::shared_ptr<data_arguments>& a,
       [a, &chosen] { chosen = [a] { return cli::resample(*a); }; });
 }
 
+void add_apply_command(CLI::App* data, const std::shared_ptr<data_arguments>& a,
+                       std::function<int()>& chosen) {
+  CLI::App* apply = data->add_subcommand(
+      "apply", "Change a source's rows by what a run has learned");
+  apply
+      ->add_option("states", a->states,
+                   "preprocessing/ of a run, or the run's folder")
+      ->required();
+  add_source(apply, a->from);
+  add_policy(apply, a->from);
+  apply
+      ->add_option("file", a->to,
+                   "NAME.csv, .parquet, .jsonl, .arrow, .orc, a new file")
+      ->required();
+  apply->add_flag("--json", a->as_json, "As JSON");
+  apply->callback([a, &chosen] { chosen = [a] { return cli::apply(*a); }; });
+}
+
 } // namespace
 
 void add_data_commands(CLI::App& app, std::function<int()>& chosen) {
@@ -377,6 +405,7 @@ void add_data_commands(CLI::App& app, std::function<int()>& chosen) {
   add_job_commands(data, a, chosen);
   add_source_commands(data, a, chosen);
   add_resample(data, a, chosen);
+  add_apply_command(data, a, chosen);
 }
 
 } // namespace ballast::cli

@@ -28,7 +28,8 @@ int do_data(const std::string& text, const store::work_watch& stop) {
       {"show", show_data},         {"profile", profile_data},
       {"prepare", prepare_data},   {"split", write_data},
       {"write", write_data},       {"partition", partition_data},
-      {"resample", resample_data}, {"keep_input", tell_input_kept}};
+      {"resample", resample_data}, {"apply", apply_data},
+      {"keep_input", tell_input_kept}};
   const std::string what = request.at("do").get<std::string>();
   if (what != "check")
     keep_standard_input(*parsed.value);
@@ -40,7 +41,7 @@ int do_data(const std::string& text, const store::work_watch& stop) {
     // A source of the command line has no job to put it into.
     const std::string said = error.what();
     if ((what != "split" && what != "partition" && what != "profile" &&
-         what != "resample") ||
+         what != "resample" && what != "apply") ||
         said.find("\"columns\": ") == std::string::npos)
       throw;
     throw ballast_error(error.what_failed().code,

@@ -33,5 +33,8 @@ int prepare_data(const data_order& order);
 int write_data(const data_order& order);
 int partition_data(const data_order& order);
 int resample_data(const data_order& order);
+/// `apply`: the rows of "node", changed by the states in "states", into
+/// "file".
+int apply_data(const data_order& order);
 
 } // namespace ballast::cli

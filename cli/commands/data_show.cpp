@@ -24,6 +24,8 @@ using nlohmann::json;
 constexpr size_t columns_shown = 12;
 
 std::string columns_text(const shown_node& of) {
+  if (of.columns_are_learned)
+    return "columns that are learned from the rows";
   std::string out;
   for (size_t i = 0; i < of.columns.size(); ++i) {
     if (i == columns_shown)

@@ -1,6 +1,9 @@
-/// `ballast data split|write|partition`: the rows of a job's nodes as files.
+/// `ballast data split|write|partition`: the rows of a job's nodes as files;
+/// `apply`: those of a source, as a run's nodes changed them.
 #include "cli/commands/data.hpp"
 
+#include "data/fitting/apply_states.hpp"
+#include "data/prepared/prepare_cache.hpp"
 #include "data/sink/node_files.hpp"
 #include "data/sink/partial_path.hpp"
 #include "data/source/row_faults.hpp"
@@ -121,6 +124,42 @@ int partition_data(const data_order& order) {
                            terms, order.stop, listed(faults, terms.folder));
   return print(written, request, tell_rejected(faults, terms.folder),
                terms.column);
+}
+
+int apply_data(const data_order& order) {
+  const nlohmann::json& request = order.request;
+  std::optional<data::row_faults> faults =
+      data::row_faults::of(order.what.data);
+  data::apply_terms terms;
+  terms.states = request.at("states").get<std::string>();
+  terms.node = request.at("node").get<std::string>();
+  terms.file = request.at("file").get<std::string>();
+  terms.faults = faults ? &*faults : nullptr;
+  terms.stop = order.stop;
+  const data::applied_rows applied = data::apply_states(order.what, terms);
+  for (const std::string& note : applied.notes)
+    std::cerr << "ballast: " << note << "\n";
+  if (request.value("json", false)) {
+    nlohmann::json states = nlohmann::json::array();
+    for (const data::fitted_node& one : applied.states)
+      states.push_back(
+          {{"op", one.op}, {"name", one.name}, {"sha256", one.sha256}});
+    nlohmann::json out{{"file", terms.file},
+                       {"rows", applied.rows},
+                       {"states", std::move(states)}};
+    if (faults)
+      out["left_out"] = {{"rows", faults->counts().rows},
+                         {"of", faults->counts().read}};
+    std::cout << json_lines_text(out) << "\n";
+    return 0;
+  }
+  std::cout << printable(terms.file) << ": " << applied.rows
+            << " rows, changed "
+            << "by " << applied.states.size()
+            << (applied.states.size() == 1 ? " state" : " states") << "\n";
+  if (faults)
+    std::cout << data::rejected_note(faults->counts(), "") << "\n";
+  return 0;
 }
 
 } // namespace ballast::cli

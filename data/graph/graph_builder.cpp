@@ -2,6 +2,7 @@
 
 #include "data/base/content_hash.hpp"
 #include "data/graph/graph_sources.hpp"
+#include "data/graph/schema_alone.hpp"
 #include "data/operators/counted_stream.hpp"
 #include "data/operators/distinct_stream.hpp"
 #include "data/operators/filter_stream.hpp"
@@ -77,19 +78,6 @@ stream_pointer joined(const graph::node& one, std::vector<named_stream> from,
                    std::move(terms), how);
 }
 
-/// Stands for a node of which only the columns are asked.
-class schema_alone final : public operator_stream {
-public:
-  schema_alone(schema_pointer schema, operator_context context)
-      : operator_stream(std::move(context)) {
-    set_schema(std::move(schema));
-  }
-
-protected:
-  void begin(const std::vector<int>& /*columns*/) override {}
-  std::shared_ptr<arrow::RecordBatch> produce() override { return nullptr; }
-};
-
 uint64_t number_of(const std::string& name) {
   content_hash hash;
   hash.update(name);
@@ -115,22 +103,30 @@ uint64_t memory_of_operator(uint64_t most) {
   return std::min(most, std::max(least, available_memory_bytes() / part));
 }
 
+graph_terms with_states(graph_terms terms) {
+  if (terms.fitted == nullptr)
+    terms.fitted = std::make_shared<fitted_states>();
+  return terms;
+}
+
 } // namespace
 
 graph_builder::graph_builder(const data_spec& data, const graph_terms& terms,
                              std::shared_ptr<row_origins> origins,
                              std::shared_ptr<node_counts> counts,
                              const graph::output& what)
-    : data_(data), terms_(terms), origins_(std::move(origins)),
+    : data_(data), terms_(with_states(terms)), origins_(std::move(origins)),
       counts_(std::move(counts)), sources_(names_of_sources(data)),
       wires_(sources_, data.graph), what_(what),
       to_keep_(graph::kept_nodes(wires_, data.graph, what)),
       repeated_(inputs_of_repeats(data, wires_)),
+      learned_(graph::learned_from(wires_, data.graph)),
       found_(std::make_shared<std::map<size_t, found_source>>()) {}
 
 graph_builder::graph_builder(const data_spec& data, const graph_terms& terms,
                              all_nodes /*unused*/)
-    : data_(data), terms_(terms), origins_(std::make_shared<row_origins>()),
+    : data_(data), terms_(with_states(terms)),
+      origins_(std::make_shared<row_origins>()),
       counts_(std::make_shared<node_counts>()),
       sources_(names_of_sources(data)), wires_(sources_, data.graph), what_{},
       found_(std::make_shared<std::map<size_t, found_source>>()),
@@ -150,12 +146,12 @@ std::vector<schema_pointer> graph_builder::schemas(const data_spec& data,
                                                    bool here) {
   graph_builder all(data, terms, all_nodes{});
   for (size_t i = 0; i < data.graph.size(); ++i) {
-    const std::vector<graph::output>& inputs = all.wires_.inputs()[i];
-    const bool known = !here || std::all_of(inputs.begin(), inputs.end(),
-                                            [&](const auto& one) {
-                                              return all.is_known(one);
-                                            });
-    all.known_.push_back(known ? all.node(i)->schema() : nullptr);
+    if (!all.inputs_are_known(i, here))
+      all.known_.push_back(nullptr);
+    else if (graph::about(data.graph[i].what).each_input)
+      all.known_.push_back(all.changed_schema(i));
+    else
+      all.known_.push_back(all.node(i)->schema());
   }
   std::vector<schema_pointer> out = all.known_;
   for (size_t i = 0; i < data.graph.size(); ++i)
@@ -211,6 +207,8 @@ operator_context graph_builder::counted(const graph::output& what,
 stream_pointer graph_builder::output(const graph::output& what) {
   if (what.of_source)
     return source(what.index);
+  if (graph::about(data_.graph[what.index].what).each_input)
+    return changed(what);
   stream_pointer rows;
   if (only_schemas_)
     rows = std::make_unique<schema_alone>(known_.at(what.index),
@@ -239,8 +237,11 @@ stream_pointer graph_builder::source(size_t index) {
 std::shared_ptr<kept_rows> graph_builder::kept(size_t index) {
   std::shared_ptr<kept_rows>& out = kept_[index];
   if (out == nullptr)
-    out = std::make_shared<kept_rows>(node(index), context_of(index),
-                                      repeated_.count(index) > 0);
+    out = std::make_shared<kept_rows>(
+        node(index), context_of(index),
+        learned_.count(index) > 0    ? late_readers::any_columns
+        : repeated_.count(index) > 0 ? late_readers::same_columns
+                                     : late_readers::none);
   return out;
 }
 
@@ -250,6 +251,8 @@ stream_pointer graph_builder::node(size_t index) {
   const bool is_split = one.what == op::split;
   const operator_context how = counted(
       {false, index, is_split ? node_counts::all_parts : 0}, context_of(index));
+  if (graph::about(one.what).each_input)
+    return changed({false, index, 0});
   if (graph::about(one.what).inputs_max > 1)
     return united(index, how);
   if (one.what == op::repeat)
@@ -308,6 +311,7 @@ stream_pointer graph_builder::of_one(const graph::node& one,
   case op::mix:
   case op::join:
   case op::split:
+  default: // those with an output for each input
     break;
   }
   BALLAST_CHECK(false, "an operator of another kind");

@@ -3,11 +3,14 @@
 /// source files of data/ only.
 ///
 /// Each node is built once, whoever reads it: what several need is kept
-/// (graph::kept_nodes says what). One owner, one thread; the streams outlive
+/// (graph::kept_nodes says what). A fitted node reads the rows that it learns
+/// from when it is built. One owner, one thread; the streams outlive
 /// it. Errors name the field of the node.
 #pragma once
 
 #include "data/graph/node_counts.hpp"
+#include "data/fitting/fitted_operator.hpp"
+#include "data/fitting/fitted_states.hpp"
 #include "data/operators/kept_rows.hpp"
 #include "data/operators/row_origin.hpp"
 #include "data/operators/source_stream.hpp"
@@ -18,6 +21,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ballast::data {
@@ -32,6 +36,9 @@ struct graph_terms {
   row_faults* faults = nullptr;
   /// As in source_request.
   found_files* found = nullptr;
+  /// Of the nodes that are fitted; shared by the outputs of a job, so that each
+  /// node is fitted once. Null: this output's alone.
+  std::shared_ptr<fitted_states> fitted = nullptr;
 };
 
 class graph_builder {
@@ -49,7 +56,8 @@ public:
   /// Of each node, by what the nodes before it would give; opens each source
   /// that a node reads once. `here`: only sources that are files of this
   /// machine; null stands for nodes that need others, or one that cannot be
-  /// opened.
+  /// opened; and always for nodes whose columns have names that are learned,
+  /// and those behind them. Of a node with several outputs: of the first.
   static std::vector<std::shared_ptr<arrow::Schema>>
   schemas(const data_spec& data, const graph_terms& terms, bool here = false);
 
@@ -71,6 +79,13 @@ private:
   static stream_pointer flat_or_timed(const graph::node& one,
                                       stream_pointer from,
                                       const operator_context& how);
+  // data/fitting/fitted_nodes.cpp
+  fit_terms fit_terms_of(size_t index) const;
+  std::shared_ptr<const fitted_state> state_of(const fitted_operator& what,
+                                               const graph::output& of);
+  stream_pointer changed(const graph::output& what);
+  std::shared_ptr<arrow::Schema> changed_schema(size_t index);
+  bool inputs_are_known(size_t index, bool here);
   stream_pointer repeat(size_t index, const operator_context& how);
   stream_pointer dealt(size_t index, const operator_context& how);
   stream_pointer united(size_t index, const operator_context& how);
@@ -85,11 +100,15 @@ private:
   const graph::output what_;
   std::set<size_t> to_keep_;
   std::set<size_t> repeated_; // of those: they are begun again later
+  std::set<size_t> learned_;  // of those: a fitted node reads them first
   std::map<size_t, std::shared_ptr<kept_rows>> kept_;
   std::shared_ptr<std::map<size_t, found_source>> found_; // by source
   /// Of nodes whose schema alone is asked for, what is known already.
   bool only_schemas_ = false;
   std::vector<std::shared_ptr<arrow::Schema>> known_;
+  /// Of nodes with an output for each input: by node and port.
+  std::map<std::pair<size_t, size_t>, std::shared_ptr<arrow::Schema>>
+      known_outputs_;
 };
 
 } // namespace ballast::data

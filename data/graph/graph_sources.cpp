@@ -127,4 +127,11 @@ bool is_seeded(const data_spec& data, const std::string& output) {
   });
 }
 
+bool has_states(const data_spec& data, const std::string& output) {
+  const std::set<size_t> nodes = needed_for(data, output).nodes;
+  return std::any_of(nodes.begin(), nodes.end(), [&](size_t node) {
+    return graph::about(data.graph[node].what).each_input;
+  });
+}
+
 } // namespace ballast::data

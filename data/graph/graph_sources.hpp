@@ -40,4 +40,7 @@ nlohmann::json nodes_of(const job& what, const std::string& output);
 /// Whether the seed does, too.
 bool is_seeded(const data_spec& data, const std::string& output);
 
+/// Whether some of its nodes have states (data/fitting/fitted_state.hpp).
+bool has_states(const data_spec& data, const std::string& output);
+
 } // namespace ballast::data

@@ -44,7 +44,7 @@ public:
       add_source(i, used.sources.count(i) > 0);
     const auto schemas = schemas_of_nodes(what.data, stop);
     for (size_t i = 0; i < what.data.graph.size(); ++i)
-      add_node(i, used.nodes.count(i) > 0, *schemas[i]);
+      add_node(i, used.nodes.count(i) > 0, schemas[i].get());
   }
 
   std::vector<shown_node> take() { return std::move(all_); }
@@ -83,7 +83,7 @@ private:
     out.columns = columns_of(*rows.schema());
   }
 
-  void add_node(size_t index, bool used, const arrow::Schema& schema) {
+  void add_node(size_t index, bool used, const arrow::Schema* schema) {
     const graph::node& node = what_.data.graph[index];
     shown_node& out = all_.emplace_back();
     out.parts = node.as;
@@ -104,7 +104,9 @@ private:
                                                   : json_text(value));
     out.blocking = graph::about(node.what).how == graph::flow::blocking;
     out.used = used;
-    out.columns = columns_of(schema);
+    out.columns_are_learned = schema == nullptr;
+    if (schema != nullptr)
+      out.columns = columns_of(*schema);
   }
 
   const job& what_;

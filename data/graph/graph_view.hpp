@@ -24,6 +24,7 @@ struct shown_node {
   bool blocking = false;
   bool used = false; // by the training or the test set
   std::vector<std::pair<std::string, std::string>> columns; // name, type
+  bool columns_are_learned = false; // so that `columns` has none yet
 };
 
 /// Sources first, then nodes, in order.

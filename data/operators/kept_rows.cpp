@@ -13,6 +13,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -28,9 +29,14 @@ using kept_batch = std::shared_ptr<arrow::RecordBatch>;
 /// before this node: no circle of those who wait for each other.
 class kept_rows::store {
 public:
-  store(stream_pointer from, operator_context context, bool again)
+  store(stream_pointer from, operator_context context, late_readers later)
       : context_(std::move(context)), input_(std::move(from), context_),
-        again_(again) {}
+        again_(later != late_readers::none) {
+    if (later != late_readers::any_columns)
+      return;
+    wanted_.resize(size_t(input_.schema()->num_fields()));
+    std::iota(wanted_.begin(), wanted_.end(), 0);
+  }
 
   const operator_context& context() const { return context_; }
   const std::shared_ptr<arrow::Schema>& schema() const {
@@ -206,9 +212,10 @@ private:
   std::vector<int> columns_;
 };
 
-kept_rows::kept_rows(stream_pointer from, operator_context context, bool again)
+kept_rows::kept_rows(stream_pointer from, operator_context context,
+                     late_readers later)
     : store_(std::make_unique<store>(std::move(from), std::move(context),
-                                     again)) {}
+                                     later)) {}
 kept_rows::~kept_rows() = default;
 
 stream_pointer kept_rows::reader(const std::shared_ptr<kept_rows>& of) {

@@ -12,15 +12,24 @@
 
 #include "data/operators/column_stream.hpp"
 
+#include <cstdint>
 #include <memory>
 
 namespace ballast::data {
 
+/// Who reads later.
+enum class late_readers : uint8_t {
+  none,
+  /// Readers may still be made when others have read, so that no row is ever
+  /// dropped; they want columns that others wanted.
+  same_columns,
+  /// The same, and they may want any column, so that all are kept.
+  any_columns,
+};
+
 class kept_rows {
 public:
-  /// `again`: readers may still be made when others have read, so that no row
-  /// is ever dropped.
-  kept_rows(stream_pointer from, operator_context context, bool again);
+  kept_rows(stream_pointer from, operator_context context, late_readers later);
   ~kept_rows();
   kept_rows(const kept_rows&) = delete;
 

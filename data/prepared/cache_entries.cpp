@@ -59,9 +59,9 @@ void add_bytes(const fs::path& folder,
   std::error_code ignored;
   for (prepare_cache::entry* one : last_first)
     for (const fs::directory_entry& file :
-         fs::directory_iterator(folder / one->name, ignored)) {
+         fs::recursive_directory_iterator(folder / one->name, ignored)) {
       struct stat about {};
-      if (::stat(file.path().c_str(), &about) == 0 &&
+      if (::stat(file.path().c_str(), &about) == 0 && S_ISREG(about.st_mode) &&
           (about.st_nlink < 2 ||
            counted.insert({about.st_dev, about.st_ino}).second))
         one->bytes += uint64_t(about.st_size);

@@ -116,6 +116,7 @@ void job_tables::read_sources(const job& what, const write_options& how,
   request.data = &what.data;
   request.spill = how.folder;
   request.found = how.found;
+  request.fitted = std::make_shared<fitted_states>();
   const auto read = [&](const source_spec& spec) {
     const std::unique_ptr<fragment_supply> apart =
         how.files ? how.files->of(request.pointer) : nullptr;
@@ -123,8 +124,15 @@ void job_tables::read_sources(const job& what, const write_options& how,
     return read_source(spec, request);
   };
   train = read(what.data.train);
-  if (!what.data.test)
-    return;
+  if (what.data.test)
+    read_test(what, how, request, read);
+  states = request.fitted->all();
+  notes = request.fitted->notes();
+}
+
+void job_tables::read_test(
+    const job& what, const write_options& how, source_request& request,
+    const std::function<source_table(const source_spec&)>& read) {
   request.test = true;
   request.pointer = "/data/test";
   request.like = &train;

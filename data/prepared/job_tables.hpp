@@ -3,6 +3,7 @@
 /// rows. Exists only while a set is prepared.
 #pragma once
 
+#include "data/fitting/fitted_states.hpp"
 #include "data/prepared/chunk_writer.hpp"
 #include "data/prepared/prepared_set.hpp"
 #include "data/prepared/set_rows.hpp"
@@ -11,6 +12,7 @@
 #include "store/work_watch.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -39,6 +41,9 @@ struct job_tables {
   /// quarantine.jsonl.
   std::optional<ledger::rejected_rows> rejected;
   std::string quarantine;
+  /// Of a graph: what its nodes have learned, in the order of the nodes.
+  std::vector<std::shared_ptr<const fitted_state>> states;
+  std::vector<std::string> notes;   // of these
   uint32_t placement_bins = 0;      // values of train.class_or_bin()
   std::span<const uint32_t> groups; // by row of `train`; empty: no groups
 
@@ -54,6 +59,9 @@ private:
   void read(const job& what, const write_options& how);
   void read_sources(const job& what, const write_options& how,
                     row_faults* faults);
+  void read_test(const job& what, const write_options& how,
+                 source_request& request,
+                 const std::function<source_table(const source_spec&)>& read);
   void divide(const job& what);
   void count_shared_origins(const data_spec& data);
   void choose_joint_bins(size_t columns);

@@ -1,5 +1,6 @@
 #include "data/augment/image_augment.hpp"
 #include "data/base/content_hash.hpp"
+#include "data/fitting/state_files.hpp"
 #include "data/graph/graph_stream.hpp"
 #include "data/prepared/chunk_writer.hpp"
 #include "data/prepared/fragment_pool.hpp"
@@ -86,6 +87,8 @@ void write_set(const job& what, const job_tables& from, ledger::manifest about,
   about.rejected = from.rejected;
   if (!from.quarantine.empty())
     write_small_file(how.folder / quarantine_name, from.quarantine);
+  if (!from.states.empty())
+    write_states(how.folder / preprocessing_name, from.states);
   const std::vector<balance::chunk_layout> lists = place(what, from);
   const std::vector<balance::chunk_layout> test{
       balance::cut_in_order(placement::all_rows(about.test_rows),
@@ -141,6 +144,8 @@ void tell_notes(const job_tables& from, const prepare_options& options) {
     for (size_t i = 0; options.warn && one != nullptr && i < one->notes.size();
          ++i)
       options.warn(one->notes[i]);
+  for (size_t i = 0; options.warn && i < from.notes.size(); ++i)
+    options.warn(from.notes[i]);
 }
 
 /// check_unchanged() beside other work: what has to be asked for elsewhere
@@ -186,6 +191,9 @@ void make_set(const job& what, const std::vector<std::string>& sources,
   if (!same_rows.empty()) {
     const job_tables from(what, same_rows[0], how);
     about.row = from.train.row; // behind the pipeline
+    if (const fs::path states = same_rows[0]->folder() / preprocessing_name;
+        fs::exists(states))
+      copy_states(states, making / preprocessing_name);
     write_set(what, from, std::move(about), same_rows, how);
   } else {
     const job_tables from(what, how);

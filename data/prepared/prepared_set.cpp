@@ -1,6 +1,7 @@
 #include "data/prepared/prepared_folder.hpp"
 
 #include "data/base/content_hash.hpp"
+#include "data/fitting/state_files.hpp"
 #include "data/prepared/prepare_cache.hpp"
 #include "data/prepared/set_tables.hpp"
 #include "data/store/chunk_file.hpp"
@@ -95,6 +96,7 @@ void write_manifest(const fs::path& folder, ledger::manifest about) {
                     about.train.size()};
   }
   nlohmann::json content = about;
+  name_states(folder, content);
   content[checksum_key] = text_checksum(content);
   write_small_file(folder / "manifest.json", json_text(content));
 }

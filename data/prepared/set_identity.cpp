@@ -1,5 +1,6 @@
 #include "data/prepared/set_identity.hpp"
 
+#include "data/fitting/fitted_state.hpp"
 #include "data/graph/graph_sources.hpp"
 #include "data/operators/user_library.hpp"
 #include "data/source/database_source.hpp"
@@ -65,6 +66,8 @@ json graph_identity(const job& what, const source_spec& spec) {
   json out = nodes_of(what, spec.from);
   if (is_seeded(what.data, spec.from))
     out["seed"] = what.seed;
+  if (has_states(what.data, spec.from))
+    out["fitting"] = state_version;
   for (const std::string& name : graph_sources(what.data, spec.from)) {
     const source_spec& one = what.data.sources.at(name);
     json& source = out["sources"].emplace_back();

@@ -108,6 +108,7 @@ struct row_room {
 };
 
 class found_files;
+class fitted_states;
 class fragment_supply;
 class row_faults;
 
@@ -136,6 +137,9 @@ struct source_request {
   row_faults* faults = nullptr;
   /// Files of stores that were looked for before; lives longer. May be null.
   found_files* found = nullptr;
+  /// Of a graph: what its nodes have learned, shared by the sources of a job;
+  /// null: by this source alone.
+  std::shared_ptr<fitted_states> fitted = nullptr;
 };
 
 source_table read_idx(const source_spec& spec, const source_request& request);

@@ -36,6 +36,7 @@ static std::unique_ptr<graph_stream> open_graph(const source_spec& spec,
   terms.stop = request.stop;
   terms.faults = request.faults;
   terms.found = request.found;
+  terms.fitted = request.fitted;
   return std::make_unique<graph_stream>(*request.data, spec.from,
                                         std::move(terms));
 }

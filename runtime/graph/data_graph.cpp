@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <utility>
 
 namespace ballast::graph {
 
@@ -93,6 +94,8 @@ wiring::wiring(const std::vector<std::string>& sources,
     add_name(sources[i], {true, i, 0}, "/data/sources/" + sources[i]);
   for (size_t i = 0; i < nodes.size(); ++i) {
     inputs_.emplace_back();
+    each_input_.push_back(about(nodes[i].what).each_input);
+    fitted_.push_back(about(nodes[i].what).fitted);
     if (nodes[i].from.empty())
       connect_default(nodes[i], i, sources.size());
     else
@@ -166,6 +169,15 @@ void wiring::check(const node& one, size_t index) {
     refuse("from", "\"" + to_string(one.what) + "\" reads " +
                        count_text(known.inputs_min, known.inputs_max, "input") +
                        ", found " + n(one.from.size()));
+  if (known.each_input) {
+    const size_t inputs = std::max<size_t>(1, one.from.size());
+    if (one.as.size() != inputs && !(inputs == 1 && one.as.empty()))
+      refuse("as", "\"" + to_string(one.what) +
+                       "\" has a name for each of its " +
+                       count_text(inputs, inputs, "input") + ", found " +
+                       n(one.as.size()));
+    return;
+  }
   const size_t least = known.outputs_max == 1 ? 0 : known.outputs_min;
   if (one.as.size() < least || one.as.size() > known.outputs_max)
     refuse("as", "\"" + to_string(one.what) + "\" has " +
@@ -210,17 +222,32 @@ std::string wiring::advice(const std::string& name) const {
   return out.empty() ? "; there are none" : "; there are " + out;
 }
 
+std::vector<output> wiring::reads(const output& of) const {
+  const std::vector<output>& all = inputs_[of.index];
+  if (!each_input_[of.index])
+    return all;
+  if (fitted_[of.index])
+    return {all.at(0), all.at(of.port)};
+  return {all.at(of.port)};
+}
+
 wiring::needed wiring::needs(const output& what) const {
   needed out;
+  std::set<std::pair<size_t, size_t>> seen; // node and port
   std::vector<output> open{what};
   while (!open.empty()) {
     const output one = open.back();
     open.pop_back();
-    if (one.of_source)
+    if (one.of_source) {
       out.sources.insert(one.index);
-    else if (out.nodes.insert(one.index).second)
-      open.insert(open.end(), inputs_[one.index].begin(),
-                  inputs_[one.index].end());
+      continue;
+    }
+    out.nodes.insert(one.index);
+    const size_t port = each_input_[one.index] ? one.port : 0;
+    if (!seen.insert({one.index, port}).second)
+      continue;
+    const std::vector<output> more = reads(one);
+    open.insert(open.end(), more.begin(), more.end());
   }
   return out;
 }
@@ -256,23 +283,49 @@ size_t reads_each_input(const node& one) {
 
 std::set<size_t> kept_nodes(const wiring& wires, const std::vector<node>& nodes,
                             const output& what) {
-  std::vector<size_t> readers(nodes.size());
-  std::vector<size_t> behind(nodes.size()); // a source, row by row
   const std::set<size_t> needed = wires.needs(what).nodes;
+  std::vector<size_t> behind(nodes.size()); // a source, row by row
   for (size_t index : needed) {
-    const std::vector<output>& inputs = wires.inputs()[index];
-    for (const output& input : inputs)
-      if (!input.of_source)
-        readers[input.index] += reads_each_input(nodes[index]);
-    const size_t before = inputs[0].of_source ? 0 : behind[inputs[0].index];
+    const output& input = wires.inputs()[index].at(0);
+    const size_t before = input.of_source ? 0 : behind[input.index];
     behind[index] = is_row_by_row(nodes[index].what)
                         ? std::min(before, read_again_max) + 1
                         : read_again_max + 1;
   }
+  // Who reads a node stands behind it.
+  std::map<std::pair<size_t, size_t>, size_t> readers; // by node and port
+  const auto read = [&](const output& input, size_t times) {
+    if (input.of_source)
+      return;
+    const bool each = about(nodes[input.index].what).each_input;
+    readers[{input.index, each ? input.port : 0}] += times;
+  };
+  read(what, 1);
   std::set<size_t> out;
-  for (size_t index : needed)
-    if (readers[index] > 1 && behind[index] > read_again_max)
-      out.insert(index);
+  for (auto index = needed.rbegin(); index != needed.rend(); ++index) {
+    const node& one = nodes[*index];
+    const bool each = about(one.what).each_input;
+    for (size_t port = 0; port < wires.inputs()[*index].size(); ++port) {
+      const size_t count = each ? readers[{*index, port}] : 0;
+      if (count > 0)
+        read(wires.inputs()[*index][port], count);
+      if (!each)
+        read(wires.inputs()[*index][port], reads_each_input(one));
+    }
+    if (about(one.what).fitted)
+      read(wires.inputs()[*index].at(0), 1);
+    if (!each && readers[{*index, 0}] > 1 && behind[*index] > read_again_max)
+      out.insert(*index);
+  }
+  return out;
+}
+
+std::set<size_t> learned_from(const wiring& wires,
+                              const std::vector<node>& nodes) {
+  std::set<size_t> out;
+  for (size_t i = 0; i < nodes.size(); ++i)
+    if (about(nodes[i].what).fitted)
+      out.merge(std::set<size_t>(wires.needs(wires.inputs()[i].at(0)).nodes));
   return out;
 }
 

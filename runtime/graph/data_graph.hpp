@@ -59,12 +59,18 @@ public:
   std::optional<output> find(const std::string& name) const;
   /// "; did you mean ...?", or which names there are.
   std::string advice(const std::string& name) const;
-  /// The nodes, and the sources, that this output needs; each in order.
+  /// The nodes, and the sources, that this output needs; each in order. Of a
+  /// node with an output for each input only that input, and the first if it is
+  /// fitted.
   struct needed {
     std::set<size_t> sources;
     std::set<size_t> nodes;
   };
   needed needs(const output& what) const;
+
+  /// What one output of a node reads; of a fitted one also what it is fitted
+  /// on, which comes first.
+  std::vector<output> reads(const output& of) const;
 
 private:
   void add_name(const std::string& name, const output& what,
@@ -76,6 +82,8 @@ private:
   std::map<std::string, output> names_;
   std::vector<std::string> later_; // names that a node behind has
   std::vector<std::vector<output>> inputs_;
+  std::vector<bool> each_input_; // by node: operator_about::each_input
+  std::vector<bool> fitted_;     // likewise
   std::vector<failure> mistakes_;
 };
 
@@ -89,9 +97,16 @@ constexpr size_t read_again_max = 8;
 /// read_again_max row-by-row operators (filter, select, drop, rename, cast,
 /// derive, limit) behind one. So there are at most as many readings of sources
 /// as there are inputs of nodes, times the times of a `repeat`. A split by time
-/// and a repeat count as two readers.
+/// and a repeat count as two readers. Nor is a node kept that changes each of
+/// its inputs row by row: whoever reads it reads its inputs, and a fitted one
+/// reads the first once more.
 std::set<size_t> kept_nodes(const wiring& wires, const std::vector<node>& nodes,
                             const output& what);
+
+/// Nodes whose rows a fitted node learns from, before it is known who else
+/// reads them, and which columns.
+std::set<size_t> learned_from(const wiring& wires,
+                              const std::vector<node>& nodes);
 
 /// What a node's draws hang on, beside the seed of the job: its names, or where
 /// it has none, its operator and its place among the nameless ones of that

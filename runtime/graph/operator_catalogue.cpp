@@ -276,6 +276,8 @@ void add_ordered(std::vector<operator_about>& all) {
 
 } // namespace
 
+void add_fitted(std::vector<operator_about>& all); // fitted_catalogue.cpp
+
 const std::vector<operator_about>& operator_catalogue() {
   static const std::vector<operator_about> all = [] {
     std::vector<operator_about> out;
@@ -285,6 +287,7 @@ const std::vector<operator_about>& operator_catalogue() {
     add_united(out);
     add_ordered(out);
     add_timed(out);
+    add_fitted(out);
     return out;
   }();
   return all;

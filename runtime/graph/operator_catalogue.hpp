@@ -42,6 +42,24 @@ enum class op : uint8_t {
   split,
   cache,
   prefetch,
+  impute,
+  standardize,
+  min_max,
+  max_abs,
+  robust,
+  power,
+  quantile,
+  log,
+  clip_outliers,
+  bin,
+  one_hot,
+  ordinal,
+  hash_encode,
+  target_encode,
+  polynomial,
+  date_parts,
+  select_features,
+  pca,
 };
 
 enum class join_kind : uint8_t { inner, left, right, full, semi, anti };
@@ -97,6 +115,11 @@ struct operator_about {
   size_t outputs_max = 1;
   flow how = flow::streaming;
   bool seeded = false; // what it does depends on the job's seed
+  /// As many outputs as inputs: each is that input, changed row by row.
+  bool each_input = false;
+  /// Of these: it learns from the rows of its first input before it changes
+  /// any, so that these must be training rows.
+  bool fitted = false;
   std::vector<option> options = {};
 };
 
@@ -111,11 +134,48 @@ const option* find_option(op what, std::string_view name);
 namespace ballast {
 
 template <>
-inline constexpr auto words_of<graph::op> = std::to_array<std::string_view>(
-    {"filter",   "select", "drop",  "rename", "cast",    "derive",
-     "flat_map", "map",    "limit", "repeat", "batch",   "unbatch",
-     "concat",   "zip",    "mix",   "join",   "sort",    "distinct",
-     "shuffle",  "sample", "split", "cache",  "prefetch"});
+inline constexpr auto
+    words_of<graph::op> = std::to_array<std::string_view>({"filter",
+                                                           "select",
+                                                           "drop",
+                                                           "rename",
+                                                           "cast",
+                                                           "derive",
+                                                           "flat_map",
+                                                           "map",
+                                                           "limit",
+                                                           "repeat",
+                                                           "batch",
+                                                           "unbatch",
+                                                           "concat",
+                                                           "zip",
+                                                           "mix",
+                                                           "join",
+                                                           "sort",
+                                                           "distinct",
+                                                           "shuffle",
+                                                           "sample",
+                                                           "split",
+                                                           "cache",
+                                                           "prefetch",
+                                                           "impute",
+                                                           "standardize",
+                                                           "min_max",
+                                                           "max_abs",
+                                                           "robust",
+                                                           "power",
+                                                           "quantile",
+                                                           "log",
+                                                           "clip_outliers",
+                                                           "bin",
+                                                           "one_hot",
+                                                           "ordinal",
+                                                           "hash_encode",
+                                                           "target_encode",
+                                                           "polynomial",
+                                                           "date_parts",
+                                                           "select_features",
+                                                           "pca"});
 template <>
 inline constexpr auto words_of<graph::join_kind> =
     std::to_array<std::string_view>({"inner", "left", "right", "full", "semi",

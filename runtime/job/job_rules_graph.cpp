@@ -1,5 +1,6 @@
 /// Rules of `data.sources` and `data.graph`: who reads whom, and that what is
 /// trained on is there.
+#include "runtime/graph/graph_leaks.hpp"
 #include "runtime/job/job_field.hpp"
 
 namespace ballast {
@@ -54,6 +55,38 @@ void check_places(const data_spec& data, std::vector<failure>& mistakes) {
   }
 }
 
+/// Whether two sources have the same rows is not known before they are read;
+/// but two names for one place are.
+std::vector<size_t> sources_that_are_one(const data_spec& data) {
+  std::vector<const source_spec*> all;
+  std::vector<size_t> out;
+  for (const auto& [name, source] : data.sources) {
+    size_t first = 0;
+    while (first < all.size() && (all[first]->uri != source.uri ||
+                                  all[first]->table != source.table ||
+                                  all[first]->query != source.query))
+      ++first;
+    out.push_back(first);
+    all.push_back(&source);
+  }
+  return out;
+}
+
+/// What is learned of test rows makes a model look better than it is.
+void check_leaks(const data_spec& data, const graph::wiring& wires,
+                 std::vector<failure>& mistakes) {
+  if (data.train.format != source_format::graph)
+    return;
+  const auto train = wires.find(data.train.from);
+  std::optional<graph::output> test;
+  if (data.test && data.test->format == source_format::graph)
+    test = wires.find(data.test->from);
+  const std::vector<failure> found =
+      graph::leaks(wires, data.graph, sources_that_are_one(data), *train, test,
+                   !data.test && data.test_fraction > 0);
+  mistakes.insert(mistakes.end(), found.begin(), found.end());
+}
+
 } // namespace
 
 void check_graph(const job& in, std::vector<failure>& mistakes) {
@@ -71,6 +104,8 @@ void check_graph(const job& in, std::vector<failure>& mistakes) {
   check_from(in.data.train, "/data/train", wires, mistakes);
   if (in.data.test)
     check_from(*in.data.test, "/data/test", wires, mistakes);
+  if (!has_mistake_in(mistakes, "/data"))
+    check_leaks(in.data, wires, mistakes);
 }
 
 } // namespace ballast

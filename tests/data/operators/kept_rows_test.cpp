@@ -22,11 +22,12 @@ protected:
          some_values(arrow::utf8(), rows, 5000, random)}));
   }
 
-  std::shared_ptr<kept_rows> kept(uint64_t memory, bool again = false) {
+  std::shared_ptr<kept_rows> kept(uint64_t memory,
+                                  late_readers later = late_readers::none) {
     auto from = std::make_unique<batches_stream>(rows_, 4096);
     from->before_next = [this](int64_t at) { read_ = at; };
     return std::make_shared<kept_rows>(std::move(from), folder_.context(memory),
-                                       again);
+                                       later);
   }
   void expect_all(record_stream& from) const {
     int64_t at = 0;

@@ -88,7 +88,7 @@ TEST_F(prefetch_test, ends_when_nobody_wants_more) {
 TEST_F(prefetch_test, reads_kept_rows_beside_another_reader) {
   for (const uint64_t memory : {uint64_t{1}, uint64_t{1} << 30}) {
     const auto kept = std::make_shared<kept_rows>(
-        stream_of(rows_, 1000), folder_.context(memory), false);
+        stream_of(rows_, 1000), folder_.context(memory), late_readers::none);
     const auto here = kept_rows::reader(kept);
     const auto ahead =
         prefetched_rows(kept_rows::reader(kept), 2, folder_.context());

@@ -1,0 +1,312 @@
+/// impute: a value where one is missing.
+#include "data/base/arrow_support.hpp"
+#include "data/fitting/fitted_operator.hpp"
+#include "data/source/source_error.hpp"
+#include "runtime/base/printable.hpp"
+#include "runtime/graph/fitted_words.hpp"
+
+#include <arrow/api.h>
+#include <arrow/compute/api.h>
+
+#include <utility>
+
+namespace ballast::data {
+
+namespace {
+
+using graph::impute_kind;
+using graph::value_of;
+
+std::shared_ptr<arrow::Array> computed(const arrow::Result<arrow::Datum>& from,
+                                       const std::string& name) {
+  return take_arrow(from, errc::invalid_data, printable(name)).make_array();
+}
+
+/// True where a value is missing; a NaN is.
+std::shared_ptr<arrow::Array>
+missing_of(const std::shared_ptr<arrow::Array>& column,
+           const std::string& name) {
+  return computed(arrow::compute::IsNull(column, arrow::compute::NullOptions(
+                                                     /*nan_is_null=*/true)),
+                  name);
+}
+
+std::shared_ptr<arrow::Array> flags_of(const arrow::Array& missing) {
+  const auto& bits = static_cast<const arrow::BooleanArray&>(missing);
+  std::vector<uint8_t> out(size_t(bits.length()));
+  for (size_t row = 0; row < out.size(); ++row)
+    out[row] = bits.Value(int64_t(row)) ? 1 : 0;
+  return flag_array(std::move(out));
+}
+
+class impute_operator final : public fitted_operator {
+public:
+  explicit impute_operator(const fit_terms& terms)
+      : fitted_operator(terms),
+        kind_(*parse_word<impute_kind>(
+            value_of<std::string>(terms.what, "strategy"))),
+        indicator_(value_of<bool>(terms.what, "indicator")) {
+    const std::string pointer = terms.pointer;
+    if (kind_ == impute_kind::drop && indicator_)
+      throw ballast_error(errc::invalid_job,
+                          pointer + "/indicator: means nothing with strategy "
+                                    "\"drop\"; leave it out",
+                          pointer + "/indicator");
+    const bool constant = kind_ == impute_kind::constant;
+    if (constant == value_of<std::string>(terms.what, "value").empty())
+      throw ballast_error(errc::invalid_job,
+                          pointer + "/value: " +
+                              (constant ? "is required with strategy "
+                                          "\"constant\": a number, or text"
+                                        : "belongs to strategy \"constant\""),
+                          pointer + "/value");
+  }
+
+  impute_kind kind() const { return kind_; }
+  bool indicator() const { return indicator_; }
+  bool is_average() const {
+    return kind_ == impute_kind::mean || kind_ == impute_kind::median;
+  }
+
+  bool drops_rows() const override { return kind_ == impute_kind::drop; }
+
+  fit_needs needs() const override {
+    fit_needs out;
+    for (const std::string& name : columns())
+      out.columns.push_back(
+          {.column = name,
+           .kind = is_average() ? value_kind::numbers : value_kind::any,
+           .missing_allowed = true,
+           .moments = kind_ == impute_kind::mean,
+           .quantiles = kind_ == impute_kind::median,
+           .categories = kind_ == impute_kind::mode});
+    return out;
+  }
+
+  void learn(const learned_facts& facts, fitted_state& into) const override {
+    for (size_t i = 0; i < into.columns.size(); ++i) {
+      learned_column& column = into.columns[i];
+      const column_facts& of = facts.columns[i];
+      if ((is_average() || kind_ == impute_kind::mode) && of.values == 0)
+        throw ballast_error(
+            errc::invalid_data,
+            terms().pointer + ": column '" + printable(column.name) +
+                "' has no value in any of the " + std::to_string(into.rows) +
+                " training rows; \"drop\" the column, or take strategy "
+                "\"constant\"",
+            terms().pointer);
+      if (kind_ == impute_kind::mean)
+        column.numbers["value"] = {of.numbers.mean};
+      if (kind_ == impute_kind::median)
+        column.numbers["value"] = {of.quantiles.ranked().quantile(0.5)};
+      if (kind_ == impute_kind::mode)
+        column.categories = {mode_of(of.categories, column.type)};
+      if (kind_ == impute_kind::constant)
+        scalar_of(column, value_of<std::string>(terms().what, "value"));
+    }
+  }
+
+  std::vector<output_column>
+  layout(const arrow::Schema& input,
+         const fitted_state& /*state*/) const override {
+    output_layout out(input);
+    if (kind_ != impute_kind::drop)
+      for (const std::string& name : columns())
+        out.replace(
+            name, {{name, is_average() ? arrow::float64()
+                                       : input.GetFieldByName(name)->type()}});
+    for (const std::string& name : columns())
+      if (indicator_)
+        out.append(name + "_missing", arrow::uint8());
+    return out.take(terms().pointer + "/columns");
+  }
+
+  std::unique_ptr<bound_operator>
+  bind(std::shared_ptr<const fitted_state> state) const override;
+
+  /// What stands in for a missing value of a column.
+  std::shared_ptr<arrow::Scalar> scalar_of(const learned_column& column,
+                                           const std::string& text) const {
+    std::shared_ptr<arrow::DataType> type;
+    for (const auto& known :
+         {arrow::utf8(), arrow::large_utf8(), arrow::float64(),
+          arrow::float32(), arrow::int64(), arrow::int32(), arrow::int16(),
+          arrow::int8(), arrow::uint64(), arrow::uint32(), arrow::uint16(),
+          arrow::uint8(), arrow::boolean()})
+      if (known->ToString() == column.type)
+        type = known;
+    auto out = type == nullptr ? arrow::Status::TypeError("no such type")
+                               : arrow::Scalar::Parse(type, text);
+    if (!out.ok())
+      throw ballast_error(errc::invalid_data,
+                          terms().pointer + "/value: '" + printable(text) +
+                              "' is none of column '" + printable(column.name) +
+                              "', which is " + column.type +
+                              "; expected a value of this type, or \"cast\" "
+                              "the column before",
+                          terms().pointer + "/value");
+    return *out;
+  }
+
+  cell_owner owner(const learned_column& column) const {
+    return owner_of(column);
+  }
+
+private:
+  /// The first in order where several occur as often.
+  static std::string mode_of(const category_counts& counts,
+                             const std::string& type) {
+    uint64_t most = 0;
+    for (const auto& [category, times] : counts.all())
+      most = std::max(most, times);
+    std::vector<std::string> all;
+    for (const auto& [category, times] : counts.all())
+      if (times == most)
+        all.push_back(category);
+    put_in_order(all, type);
+    return all.front();
+  }
+
+  const impute_kind kind_;
+  const bool indicator_;
+};
+
+class bound_impute final : public bound_operator {
+public:
+  bound_impute(const impute_operator& what,
+               std::shared_ptr<const fitted_state> state)
+      : what_(what), state_(std::move(state)) {
+    const graph::node& node = what_.terms().what;
+    for (const learned_column& column : state_->columns) {
+      std::shared_ptr<arrow::Scalar> value;
+      if (what_.kind() == impute_kind::mode)
+        value = what_.scalar_of(column, column.categories.at(0));
+      if (what_.kind() == impute_kind::constant)
+        value = what_.scalar_of(column, value_of<std::string>(node, "value"));
+      values_.push_back(std::move(value));
+    }
+  }
+
+  bool in_order() const override {
+    return what_.kind() == impute_kind::forward;
+  }
+
+  made_rows apply(const given_rows& rows) override {
+    if (what_.kind() == impute_kind::drop)
+      return without_missing(rows);
+    made_rows out;
+    arrow::ArrayVector flags;
+    for (size_t i = 0; i < rows.columns.size(); ++i) {
+      const learned_column& column = state_->columns[i];
+      if (what_.is_average()) {
+        out.columns.push_back(averaged(rows, i, flags));
+        continue;
+      }
+      const auto missing = missing_of(rows.columns[i], column.name);
+      if (what_.indicator())
+        flags.push_back(flags_of(*missing));
+      if (what_.kind() == impute_kind::forward)
+        out.columns.push_back(carried(rows, i, missing));
+      else
+        out.columns.push_back(computed(
+            arrow::compute::IfElse(missing, values_[i], rows.columns[i]),
+            column.name));
+    }
+    out.columns.insert(out.columns.end(), flags.begin(), flags.end());
+    return out;
+  }
+
+private:
+  std::shared_ptr<arrow::Array> averaged(const given_rows& rows, size_t i,
+                                         arrow::ArrayVector& flags) const {
+    const learned_column& column = state_->columns[i];
+    const number_column numbers(rows.columns[i]);
+    check_finite(numbers, what_.owner(column), rows.place);
+    if (what_.indicator()) {
+      std::vector<uint8_t> missing(size_t(rows.rows));
+      for (size_t row = 0; row < missing.size(); ++row)
+        missing[row] = numbers.is_missing(int64_t(row)) ? 1 : 0;
+      flags.push_back(flag_array(std::move(missing)));
+    }
+    if (!numbers.has_missing() &&
+        rows.columns[i]->type_id() == arrow::Type::DOUBLE)
+      return rows.columns[i];
+    std::vector<double> out(numbers.values().begin(), numbers.values().end());
+    const double value = column.numbers.at("value").at(0);
+    for (size_t row = 0; numbers.has_missing() && row < out.size(); ++row)
+      if (numbers.is_missing(int64_t(row)))
+        out[row] = value;
+    return float64_array(std::move(out));
+  }
+
+  /// The value of the row before, which may be in the batch before.
+  std::shared_ptr<arrow::Array>
+  carried(const given_rows& rows, size_t i,
+          const std::shared_ptr<arrow::Array>& missing) {
+    const learned_column& column = state_->columns[i];
+    std::shared_ptr<arrow::Array> out =
+        computed(arrow::compute::IfElse(
+                     missing, arrow::MakeNullScalar(rows.columns[i]->type()),
+                     rows.columns[i]),
+                 column.name);
+    out = computed(arrow::compute::CallFunction("fill_null_forward", {out}),
+                   column.name);
+    if (out->null_count() > 0 && values_[i] != nullptr)
+      out = computed(
+          arrow::compute::IfElse(missing_of(out, column.name), values_[i], out),
+          column.name);
+    for (int64_t row = 0; out->null_count() > 0 && row < out->length(); ++row)
+      if (out->IsNull(row))
+        throw row_error(rows.place(row), column.name,
+                        "the value is missing, and no row before it has one; "
+                        "\"forward\" needs a value in the first row: take "
+                        "another strategy, or \"sort\" before " +
+                            what_.terms().pointer,
+                        what_.terms().pointer + "/strategy");
+    if (out->length() > 0)
+      values_[i] = take_arrow(out->GetScalar(out->length() - 1),
+                              errc::invalid_data, printable(column.name));
+    return out;
+  }
+
+  made_rows without_missing(const given_rows& rows) const {
+    made_rows out;
+    std::vector<bool> missing(size_t(rows.rows));
+    bool any = false;
+    for (size_t i = 0; i < rows.columns.size(); ++i) {
+      const auto own = missing_of(rows.columns[i], state_->columns[i].name);
+      const auto& bits = static_cast<const arrow::BooleanArray&>(*own);
+      for (int64_t row = 0; row < bits.length(); ++row)
+        if (bits.Value(row)) {
+          missing[size_t(row)] = true;
+          any = true;
+        }
+    }
+    if (!any)
+      return out;
+    out.kept.emplace();
+    for (size_t row = 0; row < missing.size(); ++row)
+      if (!missing[row])
+        out.kept->push_back(uint32_t(row));
+    return out;
+  }
+
+  const impute_operator& what_;
+  const std::shared_ptr<const fitted_state> state_;
+  std::vector<std::shared_ptr<arrow::Scalar>> values_; // forward: the last ones
+};
+
+std::unique_ptr<bound_operator>
+impute_operator::bind(std::shared_ptr<const fitted_state> state) const {
+  return std::make_unique<bound_impute>(*this, std::move(state));
+}
+
+} // namespace
+
+std::unique_ptr<fitted_operator> make_impute_operator(const fit_terms& terms) {
+  if (terms.what.what != graph::op::impute)
+    return nullptr;
+  return std::make_unique<impute_operator>(terms);
+}
+
+} // namespace ballast::data

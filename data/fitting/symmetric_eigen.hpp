@@ -1,0 +1,19 @@
+/// Eigenvectors of a small symmetric matrix, by rotations (Jacobi 1846; as in
+/// Golub and Van Loan, 8.5). Pure.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace ballast::data {
+
+struct eigen_pairs {
+  std::vector<double> values;  // the largest first
+  std::vector<double> vectors; // of unit length, one after another
+};
+
+/// Of `size` x `size` numbers, row after row. Of each vector the entry of the
+/// largest absolute value is above 0, so that there is one result.
+eigen_pairs eigen_of(std::vector<double> matrix, size_t size);
+
+} // namespace ballast::data

@@ -1,0 +1,296 @@
+/// The operators that learn from training rows, and those that are kept with
+/// them: a part of operator_catalogue.cpp.
+#include "runtime/graph/fitted_words.hpp"
+#include "runtime/graph/operator_catalogue.hpp"
+
+#include <algorithm>
+
+namespace ballast::graph {
+
+void add_fitted(std::vector<operator_about>& all);
+
+namespace {
+
+using text_option = std::string;
+using list_option = std::vector<std::string>;
+
+constexpr size_t outputs_most = 16;
+constexpr double any_number = 1e300;
+
+template <class Enum>
+list_option words_in() {
+  return {words_of<Enum>.begin(), words_of<Enum>.end()};
+}
+
+template <class Enum>
+option one_word(const char* name, const char* doc, Enum usual) {
+  return {.name = name,
+          .doc = doc,
+          .usual = to_string(usual),
+          .words = words_in<Enum>()};
+}
+
+option columns_of(const char* doc) {
+  return {
+      .name = "columns", .doc = doc, .usual = list_option(), .required = true};
+}
+
+/// `learns`: from the rows of its first input.
+void add_one(std::vector<operator_about>& all, op what, bool learns,
+             std::string doc, std::vector<option> options) {
+  all.push_back({.what = what,
+                 .doc = std::move(doc),
+                 .inputs_max = outputs_most,
+                 .outputs_max = outputs_most,
+                 .how = learns ? flow::blocking : flow::streaming,
+                 .seeded = what == op::target_encode,
+                 .each_input = true,
+                 .fitted = learns,
+                 .options = std::move(options)});
+}
+
+void add_impute(std::vector<operator_about>& all) {
+  add_one(
+      all, op::impute, true, "A value where one is missing (null, or NaN).",
+      {columns_of("The columns that are filled."),
+       one_word("strategy",
+                "`mean`, `median` and `mode` of the training rows (`mean` and "
+                "`median` make float64); `constant`: `value`; `forward`: that "
+                "of the row before; `drop`: the row is left out.",
+                impute_kind::mean),
+       {"value", "Of `constant`: a number, or text.", text_option()},
+       {"indicator",
+        "Whether a column NAME_missing (0 or 1) says where one was missing.",
+        false}});
+}
+
+void add_scales(std::vector<operator_about>& all) {
+  add_one(all, op::standardize, true,
+          "(value - mean) / standard deviation of the training rows.",
+          {columns_of("Columns of numbers."),
+           {"center", "Whether the mean is subtracted.", true},
+           {"scale",
+            "Whether it is divided by the standard deviation (of n, not n - "
+            "1); a constant column is divided by 1, which is said.",
+            true}});
+  add_one(all, op::min_max, true,
+          "The least value of the training rows becomes `low`, the largest "
+          "`high`, those between in proportion.",
+          {columns_of("Columns of numbers."),
+           {.name = "low",
+            .doc = "The least.",
+            .usual = 0.0,
+            .low = -any_number,
+            .high = any_number},
+           {.name = "high",
+            .doc = "The largest.",
+            .usual = 1.0,
+            .low = -any_number,
+            .high = any_number},
+           {"clip", "Whether what lies beyond them becomes `low` or `high`.",
+            false}});
+  add_one(all, op::max_abs, true,
+          "Divided by the largest absolute value of the training rows.",
+          {columns_of("Columns of numbers.")});
+  add_one(
+      all, op::robust, true,
+      "(value - median) / distance of two quantiles of the training rows: "
+      "outliers move neither.",
+      {columns_of("Columns of numbers."),
+       {.name = "low", .doc = "The lower quantile.", .usual = 0.25, .high = 1},
+       {.name = "high",
+        .doc = "The upper quantile.",
+        .usual = 0.75,
+        .high = 1}});
+}
+
+void add_shapes(std::vector<operator_about>& all) {
+  add_one(all, op::power, true,
+          "A power that makes the training rows look most like a normal "
+          "distribution: the lambda of the largest likelihood.",
+          {columns_of("Columns of numbers."),
+           one_word("method",
+                    "`yeo_johnson`: of any numbers; `box_cox`: of numbers "
+                    "above 0.",
+                    power_kind::yeo_johnson),
+           {"standardize", "Whether the result is standardized.", true}});
+  add_one(all, op::quantile, true,
+          "The rank of a value among the training rows, between 0 and 1, or "
+          "the number that has this rank in a normal distribution.",
+          {columns_of("Columns of numbers."),
+           {.name = "quantiles",
+            .doc = "Between so many of them values are interpolated; at most "
+                   "as many as there are training rows.",
+            .usual = uint64_t{1000},
+            .low = 2,
+            .high = 100'000},
+           one_word("output", "The distribution of the result.",
+                    distribution_kind::uniform)});
+  add_one(all, op::log, false,
+          "The natural logarithm of value + `offset`. Learns nothing.",
+          {columns_of("Columns of numbers."),
+           {.name = "offset",
+            .doc = "1 takes a 0 to 0.",
+            .usual = 0.0,
+            .low = -any_number,
+            .high = any_number}});
+  add_one(all, op::clip_outliers, true,
+          "What lies too far off the middle of the training rows is brought "
+          "to the limit, marked, or its row is left out.",
+          {columns_of("Columns of numbers."),
+           one_word("method",
+                    "`z`: standard deviations from the mean; `mad`: 1.4826 "
+                    "times the median distance from the median; `iqr`: "
+                    "distances of the quartiles beyond them.",
+                    outlier_kind::z),
+           {.name = "limit",
+            .doc = "How many of these; 0: 3 of `z`, 3.5 of `mad`, 1.5 of "
+                   "`iqr`.",
+            .usual = 0.0,
+            .high = any_number},
+           one_word("action",
+                    "`clip`: to the limit; `remove`: the row is left out, of "
+                    "every input; `mark`: a column NAME_outlier (0 or 1).",
+                    outlier_action::clip)});
+  add_one(all, op::bin, true,
+          "The number of the bin, from 0, that a value falls into; what lies "
+          "beyond the training rows falls into the first or last.",
+          {columns_of("Columns of numbers."),
+           one_word("method",
+                    "`equal_width`: between the least and the largest value; "
+                    "`quantile`: of equally many training rows (fewer bins "
+                    "where many are equal).",
+                    bin_kind::quantile),
+           {.name = "bins",
+            .doc = "How many.",
+            .usual = uint64_t{5},
+            .low = 2,
+            .high = 10'000}});
+}
+
+void add_categories(std::vector<operator_about>& all) {
+  const option unseen =
+      one_word("unseen",
+               "A category that no training row has: `error`; `ignore`: as if "
+               "it were none; `other`: as one of its own.",
+               unseen_kind::error);
+  add_one(all, op::one_hot, true,
+          "Instead of a column one for each category of the training rows, "
+          "NAME_CATEGORY, that is 1 in its rows and else 0; with `unseen` "
+          "`other` also NAME_other.",
+          {columns_of("Columns of text, whole numbers or booleans."),
+           unseen,
+           {.name = "categories_max",
+            .doc = "More of one column are an error.",
+            .usual = uint64_t{256},
+            .low = 1,
+            .high = 65536},
+           {"drop_first",
+            "Whether the first category has no column: all 0 stands for it.",
+            false}});
+  add_one(all, op::ordinal, true,
+          "The number of the category, from 0, in their order. `ignore` makes "
+          "-1 of an unseen one, `other` the number behind the last.",
+          {columns_of("Columns of text, whole numbers or booleans."), unseen});
+  add_one(all, op::hash_encode, false,
+          "A number below `buckets` for each category, by a hash; different "
+          "ones may have the same. Learns nothing.",
+          {columns_of("Columns of text, whole numbers or booleans."),
+           {.name = "buckets",
+            .doc = "How many.",
+            .usual = uint64_t{1024},
+            .low = 2,
+            .high = 1 << 30}});
+  add_one(all, op::target_encode, true,
+          "The mean of `target` over the training rows of the category, drawn "
+          "towards the mean of all where they are few. Of a training row it "
+          "is the mean over the rows of other folds, so that no row knows its "
+          "own target. `ignore` and `other` take the mean of all.",
+          {columns_of("Columns of text, whole numbers or booleans."),
+           {.name = "target",
+            .doc = "A column of numbers, which is not changed.",
+            .usual = text_option(),
+            .required = true},
+           {.name = "folds",
+            .doc = "The training rows are dealt into so many, by their number "
+                   "and the seed.",
+            .usual = uint64_t{5},
+            .low = 2,
+            .high = 100},
+           {.name = "smooth",
+            .doc = "The mean of all counts as much as so many rows.",
+            .usual = 10.0,
+            .high = any_number},
+           unseen});
+}
+
+void add_several(std::vector<operator_about>& all) {
+  add_one(all, op::polynomial, false,
+          "Products of the columns, and their powers, as further columns: "
+          "`a^2`, `a b`. Learns nothing.",
+          {columns_of("Columns of numbers."),
+           {.name = "degree",
+            .doc = "Of the largest product.",
+            .usual = uint64_t{2},
+            .low = 2,
+            .high = 4},
+           {"interaction_only", "Whether there are no powers.", false}});
+  list_option parts{"year", "month", "day", "weekday"};
+  add_one(all, op::date_parts, false,
+          "Instead of a column of dates or times one for each part, "
+          "NAME_PART; a weekday counts from 0, Monday. Learns nothing.",
+          {columns_of("Columns of dates or timestamps (\"cast\" makes them "
+                      "of text)."),
+           {.name = "parts",
+            .doc = "Which ones.",
+            .usual = parts,
+            .words = words_in<date_part>()},
+           {"keep", "Whether the column itself stays, too.", false}});
+  add_one(all, op::select_features, true,
+          "Only those of the columns that say enough in the training rows; "
+          "others are left out.",
+          {columns_of("Columns of numbers, of which some are kept. All other "
+                      "columns stay."),
+           one_word("method",
+                    "`variance`; or, with `target`, the absolute "
+                    "`correlation`, or `chi2` of values that are not below 0 "
+                    "(counts, flags) and classes.",
+                    selection_kind::variance),
+           {.name = "target",
+            .doc = "The column that the others are to tell something of: of "
+                   "numbers for `correlation`, of classes for `chi2`.",
+            .usual = text_option()},
+           {.name = "threshold",
+            .doc = "Columns with a score of at most this are left out.",
+            .usual = 0.0,
+            .high = any_number},
+           {.name = "count",
+            .doc = "At most so many are kept, those with the largest scores; "
+                   "0: any number.",
+            .usual = uint64_t{0},
+            .high = 65536}});
+  add_one(all, op::pca, true,
+          "Instead of the columns their principal components, pca_1, pca_2, "
+          "..., behind the other columns.",
+          {columns_of("Columns of numbers, at most 512."),
+           {.name = "components",
+            .doc = "How many.",
+            .usual = uint64_t{2},
+            .required = true,
+            .low = 1,
+            .high = 512},
+           {"whiten", "Whether each is divided by its standard deviation.",
+            false}});
+}
+
+} // namespace
+
+void add_fitted(std::vector<operator_about>& all) {
+  add_impute(all);
+  add_scales(all);
+  add_shapes(all);
+  add_categories(all);
+  add_several(all);
+}
+
+} // namespace ballast::graph

@@ -1,0 +1,142 @@
+"""Goal: a table with holes trains after what the nodes of its graph learned of
+the training rows alone, each row once though a worker dies; what they learned is
+kept with the run, and makes of raw rows what the model was trained and tested
+on. Method: the example's job over a file made here; the chunks of the run held
+against those of rows that `ballast data apply` changed.
+"""
+import json
+import os
+import random
+import signal
+import unittest
+
+from harness.jobs import merged
+from harness.program import ROOT
+from harness.run_files import read_json
+from harness.waiting import wait_until
+
+from recovery import Recovery
+
+ROWS = 1200
+STATES = ["impute", "impute", "clip_outliers", "standardize", "one_hot"]
+
+
+def people():
+    """Numbers with holes and one outlier, text with holes, a label with some."""
+    draw = random.Random(7)
+    lines = ["age,income,city,kind"]
+    for i in range(ROWS):
+        kind = i % 3
+        age = "NA" if i % 17 == 3 else str(20 + draw.randrange(50))
+        income = "" if i % 23 == 5 else f"{2000 + 900 * kind + draw.random():.3f}"
+        if i == 600:
+            income = "9000000"
+        city = "" if i % 31 == 7 else draw.choice(("oslo", "rome", "bonn"))
+        lines.append(f"{age},{income},{city},"
+                     + ("" if i % 101 == 50 else ("pear", "fig", "plum")[kind]))
+    return "\n".join(lines) + "\n"
+
+
+class Preprocessing(Recovery):
+    def setUp(self):
+        super().setUp()
+        self.csv = self.write("people.csv", people())
+
+    def job(self, name="job.json", **more):
+        out = read_json(ROOT / "examples/jobs/clean_csv.json")
+        out["data"]["sources"]["people"]["uri"] = str(self.csv)
+        return self.write(name, merged(out, more))
+
+    def checksums(self, manifest):
+        return [[chunk["checksum"] for chunk in manifest[part]]
+                for part in ("train", "test")]
+
+    def test_trains_exactly_though_a_worker_dies_and_keeps_what_was_learned(self):
+        job = self.job(train={"epochs": 150})
+        one, run = self.begin(job)
+        os.kill(self.workers(run)[0]["pid"], signal.SIGKILL)
+        self.assertEqual(one.wait(120), 0, one)
+        report = read_json(run / "report.json")
+        manifest = read_json(run / "manifest.json")
+        rows = 150 * manifest["train_rows"]
+        self.assertEqual(report["audit"], {"expected": rows, "once": rows,
+                                           "lost": 0, "repeated": 0})
+        self.assertGreaterEqual(report["generations"], 2)
+        self.assertGreater(report["test_accuracy"], 0.9)
+        self.assertEqual(manifest["test_rows_trained_on"], 0)
+        self.assertEqual([s["op"] for s in manifest["preprocessing"]], STATES)
+        kept = read_json(run / "preprocessing" / "manifest.json")
+        self.assertEqual([s["sha256"] for s in kept["states"]],
+                         [s["sha256"] for s in manifest["preprocessing"]])
+        state = read_json(run / "preprocessing" / "4-one_hot" / "state.json")
+        self.assertEqual(state["columns"][0]["categories"],
+                         ["bonn", "oslo", "rome", "unknown"])
+        self.assertEqual(state["rows"], manifest["train_rows"])
+        self.assertTrue((run / "model.safetensors").exists())
+        self.nobody_left(one, 3)
+
+    def test_applied_to_raw_rows_gives_what_was_trained_on(self):
+        run = self.run_job(self.job(train={"epochs": 1}))
+        parts = {}
+        for part in ("train", "test"):
+            raw = self.folder / f"{part}.csv"
+            parts[part] = self.folder / f"{part}.parquet"
+            self.ballast("data", "write", self.folder / "job.json", part, raw)
+            said = json.loads(self.ballast(
+                "data", "apply", run, raw, parts[part], "--json").out)
+            self.assertEqual([s["op"] for s in said["states"]], STATES)
+        again = self.run_job({
+            "data": {part: {"format": "parquet", "uri": str(path),
+                            "label": "kind"} for part, path in parts.items()},
+            "model": {"kind": "logistic"},
+            "train": {"epochs": 1, "global_batch": 32},
+            "elastic": {"workers": 2}})
+        self.assertEqual(self.checksums(read_json(again / "manifest.json")),
+                         self.checksums(read_json(run / "manifest.json")))
+
+    def test_a_resumed_run_and_one_from_the_cache_have_the_same_states(self):
+        job = self.job(train={"epochs": 1})
+        first, second = self.run_job(job), self.run_job(job)
+        hashes = [read_json(run / "manifest.json")["preprocessing"]
+                  for run in (first, second)]
+        self.assertEqual(hashes[0], hashes[1])
+        for name in ("state.json", "numbers.safetensors"):
+            place = f"preprocessing/3-standardize/{name}"
+            self.assertEqual((first / place).read_bytes(),
+                             (second / place).read_bytes())
+
+    def test_mistakes_name_column_row_and_what_to_do(self):
+        leak = self.job("leak.json")
+        document = read_json(leak)
+        document["data"]["graph"][5]["from"] = ["labelled", "test-3"]
+        self.refused(2, ["/data/graph/5/from", "may hold rows of /data/test"],
+                     "validate", self.write("leak.json", document))
+        document = read_json(self.job("holes.json"))
+        del document["data"]["graph"][2:4]
+        for node in document["data"]["graph"][2:]:
+            node["from"] = [name.replace("-2", "") for name in node["from"]]
+        self.refused(2, ["people.csv: row ", "column 'income'",
+                         "the value is missing", "put an \"impute\""],
+                     "data", "prepare", self.write("holes.json", document))
+        run = self.run_job(self.job(train={"epochs": 1}))
+        out = self.folder / "out.csv"
+        other = self.write("other.csv", "age,incom,city\n30,2000,oslo\n")
+        self.refused(2, ["there is no column 'income' (double)",
+                         "did you mean 'incom'?"],
+                     "data", "apply", run, other, out)
+        text = self.write("text.csv", "age,income,city\n30,much,oslo\n")
+        self.refused(2, ["text.csv: row 1", "column 'income'"],
+                     "data", "apply", run / "preprocessing", text, out)
+        self.refused(2, ["cannot be read", "preprocessing/"],
+                     "data", "apply", self.folder, text, out)
+        self.assertFalse(out.exists())
+
+    def test_show_says_what_is_learned_and_gives_rows(self):
+        shown = self.ballast("data", "show", self.job(), "--node", "test-clean",
+                             "--rows", "2").out
+        self.assertIn("columns that are learned from the rows", shown)
+        self.assertIn('"city_oslo":', shown)
+
+
+if __name__ == "__main__":
+    unittest.main()
