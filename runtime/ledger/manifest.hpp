@@ -28,7 +28,7 @@ struct id_run {
 struct chunk_info {
   chunk_id id{};
   uint32_t rows = 0;
-  /// Size of the chunk as an Arrow IPC message on the wire.
+  /// Size of its columns: features, labels and sample ids.
   uint64_t bytes = 0;
   /// Hash of those bytes (see data/store/chunk.hpp), as 16 hex digits.
   std::string checksum;
