@@ -7,6 +7,7 @@
 /// it. Errors name the field of the node.
 #pragma once
 
+#include "data/graph/node_cache.hpp"
 #include "data/operators/kept_rows.hpp"
 #include "data/operators/row_origin.hpp"
 #include "data/operators/source_stream.hpp"
@@ -29,6 +30,8 @@ struct graph_terms {
   store::work_watch stop = {};
   /// Of rows that are left out; null: the first mistake is an error.
   row_faults* faults = nullptr;
+  /// For the rows of `cache` nodes; null: they are kept for this graph alone.
+  std::shared_ptr<node_cache> nodes = nullptr;
 };
 
 class graph_builder {
@@ -61,6 +64,7 @@ private:
   stream_pointer output(const graph::output& what);
   stream_pointer source(size_t index);
   stream_pointer node(size_t index);
+  stream_pointer cached(size_t index, const operator_context& how);
   stream_pointer of_one(const graph::node& one, stream_pointer from,
                         const operator_context& how);
   static stream_pointer flat_or_timed(const graph::node& one,

@@ -102,6 +102,7 @@ void job_tables::read_sources(const job& what, const write_options& how,
   request.label = label_of(what);
   request.seed = what.seed;
   request.data = &what.data;
+  request.nodes = how.nodes;
   request.spill = how.folder;
   const auto read = [&](const source_spec& spec) {
     const std::unique_ptr<fragment_supply> apart =

@@ -1,6 +1,7 @@
 #include "data/augment/image_augment.hpp"
 #include "data/base/content_hash.hpp"
 #include "data/graph/graph_stream.hpp"
+#include "data/prepared/cached_nodes.hpp"
 #include "data/prepared/chunk_writer.hpp"
 #include "data/prepared/fragment_pool.hpp"
 #include "data/prepared/job_tables.hpp"
@@ -9,6 +10,7 @@
 #include "data/prepared/prepared_folder.hpp"
 #include "data/prepared/row_order.hpp"
 #include "data/prepared/set_identity.hpp"
+#include "data/prepared/set_in_store.hpp"
 #include "data/prepared/set_notes.hpp"
 #include "data/prepared/set_rows.hpp"
 #include "data/prepared/set_tables.hpp"
@@ -188,7 +190,8 @@ void make_set(const job& what, const std::vector<std::string>& sources,
     refuse_write(making, error.value());
   fragment_pool files(what, cache, options.apart, rows_memory(options),
                       options.stop);
-  const write_options how{making, rows_memory(options), options.stop, &files};
+  const write_options how{making, rows_memory(options), options.stop, &files,
+                          cached_nodes(what, cache, options)};
   ledger::manifest about;
   about.sources = sources;
   about.content_id = key;
@@ -400,6 +403,8 @@ private:
 std::shared_ptr<prepared_set> prepare(const job& what,
                                       const fs::path& cache_folder,
                                       const prepare_options& options) {
+  if (what.data.train.format == source_format::prepared)
+    return open_set_in_store(what, cache_folder, options);
   if (!what.data.graph.empty()) // those that nothing reads, too
     schemas_of_nodes(what.data, options.stop);
   auto first = std::make_shared<finder>(what, cache_folder, options);

@@ -33,6 +33,7 @@ static std::unique_ptr<graph_stream> open_graph(const source_spec& spec,
   terms.spill = request.spill;
   terms.stop = request.stop;
   terms.faults = request.faults;
+  terms.nodes = request.nodes;
   return std::make_unique<graph_stream>(*request.data, spec.from,
                                         std::move(terms));
 }
