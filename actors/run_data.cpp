@@ -6,6 +6,7 @@
 #include "data/store/chunk_disk.hpp"
 #include "data/store/host_memory.hpp"
 #include "data/store/nearby_set.hpp"
+#include "data/store/stored_set.hpp"
 #include "monitor/logs/log.hpp"
 
 namespace ballast::actors {
@@ -37,6 +38,20 @@ std::unique_ptr<data::chunk_disk> disk_in(const std::filesystem::path& cache,
   return std::make_unique<data::chunk_disk>(cache, limit_bytes, set, warn);
 }
 
+/// Where this worker reads without the origin; null: nowhere.
+std::unique_ptr<data::nearby_set> set_nearby(const std::filesystem::path& cache,
+                                             const assignment& order,
+                                             const ledger::manifest& set) {
+  const std::string uri = data::stored_set_of(order.job);
+  if (uri.empty())
+    return data::nearby_set::find(cache, order.cached_as, set);
+  std::string why;
+  auto out = data::nearby_set::in_store(uri, set, why);
+  if (!out)
+    monitor::log().warn("{}; the origin sends everything", why);
+  return out;
+}
+
 } // namespace
 
 void run_data::open(const assignment& order, uint64_t store_limit_bytes,
@@ -52,7 +67,7 @@ void run_data::open(const assignment& order, uint64_t store_limit_bytes,
   const uint64_t limit =
       store_limit_bytes > 0 ? store_limit_bytes : order.store_limit_bytes;
   const std::filesystem::path cache = data::default_cache_folder();
-  auto nearby = data::nearby_set::find(cache, order.cached_as, set_);
+  auto nearby = set_nearby(cache, order, set_);
   std::unique_ptr<data::chunk_disk> kept;
   if (streams && !nearby && disk_limit_bytes > 0)
     kept = disk_in(cache, disk_limit_bytes, set_);

@@ -277,10 +277,15 @@ void add_job_commands(CLI::App* data, const std::shared_ptr<data_arguments>& a,
       data->add_subcommand("prepare", "Prepare a job's data without training");
   add_job(prepare, *a);
   prepare->add_flag("--json", a->as_json, "As JSON");
+  prepare->add_option("--to", a->to,
+                      "Also write the set to this folder: a path, s3://, "
+                      "gs://; jobs with the format \"prepared\" train on it");
   prepare->callback([a, &chosen] {
     chosen = [a] {
-      return hand_on(
-          {{"do", "prepare"}, {"job", loaded(*a)}, {"json", a->as_json}});
+      return hand_on({{"do", "prepare"},
+                      {"job", loaded(*a)},
+                      {"json", a->as_json},
+                      {"to", a->to}});
     };
   });
   CLI::App* write =

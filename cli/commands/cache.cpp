@@ -49,7 +49,9 @@ json entry_json(const fs::path& folder, const data::prepare_cache::entry& one) {
   return {{"entry", one.name},
           {"state", state_of(one)},
           {"sources", about.value("sources", json::array())},
-          {"train_rows", field("train_rows")},
+          {"node", field("node")},
+          {"train_rows", about.contains("node") ? field("rows")
+                                                : field("train_rows")},
           {"test_rows", field("test_rows")},
           {"bytes", one.bytes},
           {"last_used", time_text(one.used_ns)},
@@ -62,7 +64,10 @@ void print(const json& one) {
     if (path.is_string())
       sources +=
           (sources.empty() ? "" : " + ") + printable(path.get<std::string>());
-  if (sources.empty() && one["state"] == "whole")
+  if (one["node"].is_string())
+    sources = "node '" + printable(one["node"].get<std::string>()) + "' of " +
+              sources;
+  else if (sources.empty() && one["state"] == "whole")
     sources = "synthetic";
   const std::string rows =
       one["train_rows"].is_number() ? json_text(one["train_rows"]) : "-";

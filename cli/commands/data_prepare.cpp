@@ -3,6 +3,8 @@
 
 #include "data/prepared/prepared_set.hpp"
 #include "data/source/row_faults.hpp"
+#include "data/store/stored_set.hpp"
+#include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
 
@@ -13,6 +15,24 @@
 
 namespace ballast::cli {
 
+/// Once all of it is verified.
+static std::string written_to(const data::prepared_set& set,
+                              const data_order& order, const std::string& to) {
+  if (order.what.data.train.format == source_format::prepared)
+    throw ballast_error(errc::usage,
+                        "--to: the job trains on a prepared set already; copy "
+                        "its folder");
+  for (const data::data_part part :
+       {data::data_part::train, data::data_part::test})
+    for (const ledger::chunk_info& one : part == data::data_part::train
+                                             ? set.about().train
+                                             : set.about().test) {
+      store::check_stop(order.stop);
+      set.read(part, one.id);
+    }
+  return data::write_stored_set(set.folder(), to, order.stop);
+}
+
 int prepare_data(const data_order& order) {
   const auto begin = std::chrono::steady_clock::now();
   const auto set =
@@ -20,6 +40,8 @@ int prepare_data(const data_order& order) {
                     {.stop = order.stop, .warn = [](const std::string& line) {
                        std::cerr << "ballast: " << line << "\n";
                      }});
+  const std::string to = order.request.value("to", "");
+  const std::string written = to.empty() ? "" : written_to(*set, order, to);
   const std::chrono::duration<double> took =
       std::chrono::steady_clock::now() - begin;
   const ledger::manifest& about = set->about();
@@ -38,6 +60,8 @@ int prepare_data(const data_order& order) {
                        {"chunks", about.train.size() + about.test.size()},
                        {"bytes", bytes},
                        {"seconds", took.count()}};
+    if (!written.empty())
+      out["written_to"] = written;
     if (about.rejected)
       out["left_out"] = {{"rows", about.rejected->rows},
                          {"of", about.rejected->read},
@@ -52,6 +76,8 @@ int prepare_data(const data_order& order) {
               static_cast<unsigned long long>(about.test_rows),
               about.train.size() + about.test.size(), double(bytes) / 1e6,
               took.count());
+  if (!written.empty())
+    std::printf("written to %s\n", printable(written).c_str());
   if (about.rejected)
     std::printf("%s\n", data::rejected_note(*about.rejected, listed).c_str());
   return 0;

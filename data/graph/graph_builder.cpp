@@ -259,7 +259,20 @@ stream_pointer graph_builder::node(size_t index) {
     return repeat(index, how);
   if (is_split)
     return dealt(index, how);
+  // States are made where their rows pass; kept rows would pass nothing.
+  if (one.what == op::cache && terms_.nodes != nullptr && !only_schemas_ &&
+      !has_states(data_, graph::output{false, index, 0}))
+    return cached(index, how);
   return of_one(one, output(wires_.inputs()[index][0]), how);
+}
+
+/// What lies above it is not even opened if its rows are there.
+stream_pointer graph_builder::cached(size_t index,
+                                     const operator_context& how) {
+  if (stream_pointer rows = terms_.nodes->find(index, *origins_, how))
+    return rows;
+  return terms_.nodes->keep(index, output(wires_.inputs()[index][0]), origins_,
+                            how);
 }
 
 stream_pointer graph_builder::of_one(const graph::node& one,

@@ -11,6 +11,7 @@
 #include "data/graph/node_counts.hpp"
 #include "data/fitting/fitted_operator.hpp"
 #include "data/fitting/fitted_states.hpp"
+#include "data/graph/node_cache.hpp"
 #include "data/operators/kept_rows.hpp"
 #include "data/operators/row_origin.hpp"
 #include "data/operators/source_stream.hpp"
@@ -39,6 +40,8 @@ struct graph_terms {
   /// Of the nodes that are fitted; shared by the outputs of a job, so that each
   /// node is fitted once. Null: this output's alone.
   std::shared_ptr<fitted_states> fitted = nullptr;
+  /// For the rows of `cache` nodes; null: they are kept for this graph alone.
+  std::shared_ptr<node_cache> nodes = nullptr;
 };
 
 class graph_builder {
@@ -74,6 +77,7 @@ private:
   stream_pointer output(const graph::output& what);
   stream_pointer source(size_t index);
   stream_pointer node(size_t index);
+  stream_pointer cached(size_t index, const operator_context& how);
   stream_pointer of_one(const graph::node& one, stream_pointer from,
                         const operator_context& how);
   static stream_pointer flat_or_timed(const graph::node& one,

@@ -43,13 +43,17 @@ void check_output(const data_spec& data, const std::string& name,
 }
 
 static graph::wiring::needed needed_for(const data_spec& data,
-                                        const std::string& output) {
-  const graph::wiring wires(names_of_sources(data), data.graph);
-  return wires.needs(found_in(wires, output));
+                                        const graph::output& output) {
+  return graph::wiring(names_of_sources(data), data.graph).needs(output);
 }
 
 std::vector<std::string> graph_sources(const data_spec& data,
                                        const std::string& output) {
+  return graph_sources(data, output_of(data, output));
+}
+
+std::vector<std::string> graph_sources(const data_spec& data,
+                                       const graph::output& output) {
   const std::vector<std::string> names = names_of_sources(data);
   std::vector<std::string> out;
   for (size_t source : needed_for(data, output).sources)
@@ -97,6 +101,11 @@ sources_read_again(const data_spec& data,
 
 std::vector<node_library> graph_libraries(const data_spec& data,
                                           const std::string& output) {
+  return graph_libraries(data, output_of(data, output));
+}
+
+std::vector<node_library> graph_libraries(const data_spec& data,
+                                          const graph::output& output) {
   std::vector<node_library> out;
   for (size_t node : needed_for(data, output).nodes)
     if (const graph::node& one = data.graph[node]; one.what == graph::op::map)
@@ -106,6 +115,12 @@ std::vector<node_library> graph_libraries(const data_spec& data,
 }
 
 nlohmann::json nodes_of(const job& what, const std::string& output) {
+  nlohmann::json out = nodes_of(what, output_of(what.data, output));
+  out["output"] = output;
+  return out;
+}
+
+nlohmann::json nodes_of(const job& what, const graph::output& output) {
   const nlohmann::json all =
       to_json(what)["data"].value("graph", nlohmann::json::array());
   nlohmann::json out = nlohmann::json::array();
@@ -117,10 +132,14 @@ nlohmann::json nodes_of(const job& what, const std::string& output) {
     one.erase("batches"); // how far a prefetch is ahead
     out.push_back(std::move(one));
   }
-  return {{"nodes", std::move(out)}, {"output", output}};
+  return {{"nodes", std::move(out)}};
 }
 
 bool is_seeded(const data_spec& data, const std::string& output) {
+  return is_seeded(data, output_of(data, output));
+}
+
+bool is_seeded(const data_spec& data, const graph::output& output) {
   const std::set<size_t> nodes = needed_for(data, output).nodes;
   return std::any_of(nodes.begin(), nodes.end(), [&](size_t node) {
     return graph::about(data.graph[node].what).seeded;
@@ -128,6 +147,10 @@ bool is_seeded(const data_spec& data, const std::string& output) {
 }
 
 bool has_states(const data_spec& data, const std::string& output) {
+  return has_states(data, output_of(data, output));
+}
+
+bool has_states(const data_spec& data, const graph::output& output) {
   const std::set<size_t> nodes = needed_for(data, output).nodes;
   return std::any_of(nodes.begin(), nodes.end(), [&](size_t node) {
     return graph::about(data.graph[node].what).each_input;

@@ -26,6 +26,8 @@ std::vector<std::string> graph_sources(const data_spec& data,
 std::set<std::string>
 sources_read_again(const data_spec& data,
                    const std::vector<std::string>& outputs);
+std::vector<std::string> graph_sources(const data_spec& data,
+                                       const graph::output& output);
 /// A library of operators that a node of the output calls.
 struct node_library {
   std::string path;
@@ -34,13 +36,18 @@ struct node_library {
 /// In the order of their nodes.
 std::vector<node_library> graph_libraries(const data_spec& data,
                                           const std::string& output);
+std::vector<node_library> graph_libraries(const data_spec& data,
+                                          const graph::output& output);
 /// All that decides its rows besides its sources and libraries: its nodes, in
 /// order.
 nlohmann::json nodes_of(const job& what, const std::string& output);
+nlohmann::json nodes_of(const job& what, const graph::output& output);
 /// Whether the seed does, too.
 bool is_seeded(const data_spec& data, const std::string& output);
+bool is_seeded(const data_spec& data, const graph::output& output);
 
 /// Whether some of its nodes have states (data/fitting/fitted_state.hpp).
 bool has_states(const data_spec& data, const std::string& output);
+bool has_states(const data_spec& data, const graph::output& output);
 
 } // namespace ballast::data

@@ -9,12 +9,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <vector>
 
 namespace ballast::data {
 
 class fragment_pool;
+class node_cache;
 
 struct write_options {
   /// For what is in the way of memory; on the disk of the set.
@@ -26,6 +28,8 @@ struct write_options {
   fragment_pool* files = nullptr;
   /// As in source_request.
   found_files* found = nullptr;
+  /// Keeps rows of a graph's nodes; null: nobody does.
+  std::shared_ptr<node_cache> nodes = nullptr;
 };
 
 /// Writes `path` (synced) and returns the description of each chunk, the same

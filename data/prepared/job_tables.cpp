@@ -114,6 +114,7 @@ void job_tables::read_sources(const job& what, const write_options& how,
   request.label = label_of(what);
   request.seed = what.seed;
   request.data = &what.data;
+  request.nodes = how.nodes;
   request.spill = how.folder;
   request.found = how.found;
   request.fitted = std::make_shared<fitted_states>();

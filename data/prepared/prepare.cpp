@@ -2,6 +2,7 @@
 #include "data/base/content_hash.hpp"
 #include "data/fitting/state_files.hpp"
 #include "data/graph/graph_stream.hpp"
+#include "data/prepared/cached_nodes.hpp"
 #include "data/prepared/chunk_writer.hpp"
 #include "data/prepared/fragment_pool.hpp"
 #include "data/prepared/job_tables.hpp"
@@ -11,6 +12,7 @@
 #include "data/prepared/row_order.hpp"
 #include "data/prepared/row_pipeline.hpp"
 #include "data/prepared/set_identity.hpp"
+#include "data/prepared/set_in_store.hpp"
 #include "data/prepared/set_notes.hpp"
 #include "data/prepared/set_rows.hpp"
 #include "data/prepared/set_tables.hpp"
@@ -184,7 +186,7 @@ void make_set(const job& what, const std::vector<std::string>& sources,
   fragment_pool files(what, cache, options.apart, rows_memory(options),
                       options.stop);
   const write_options how{making, rows_memory(options), options.stop, &files,
-                          &found};
+                          &found, cached_nodes(what, cache, options)};
   ledger::manifest about;
   about.sources = sources;
   about.content_id = key;
@@ -408,6 +410,8 @@ private:
 std::shared_ptr<prepared_set> prepare(const job& what,
                                       const fs::path& cache_folder,
                                       const prepare_options& options) {
+  if (what.data.train.format == source_format::prepared)
+    return open_set_in_store(what, cache_folder, options);
   auto found = std::make_shared<found_files>();
   if (!what.data.graph.empty()) // those that nothing reads, too
     schemas_of_nodes(what.data, options.stop, found.get());

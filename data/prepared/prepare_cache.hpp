@@ -2,6 +2,7 @@
 ///   KEY/            a set, complete or absent (renamed into place); sets of
 ///   the
 ///                   same rows in the same order have one file of them
+///                   or the rows of a node of a graph (cached_nodes.hpp)
 ///   KEY.tmp/        one being prepared, by the holder of its exclusive lock
 ///   KEY.damaged-K/  set aside because its checksums failed; the newest few
 ///                   are kept for analysis

@@ -21,6 +21,10 @@ open_held(const std::filesystem::path& folder,
           std::shared_ptr<store::file_lock> in_use,
           std::vector<std::string> sources);
 
+/// What manifest.json says, and of many chunks the table of them;
+/// ballast_error{invalid_data} if it is missing, damaged or of another version.
+ledger::manifest read_manifest(const std::filesystem::path& folder);
+
 /// Writes manifest.json with a checksum of its own, and the tables of a set of
 /// many chunks.
 void write_manifest(const std::filesystem::path& folder,

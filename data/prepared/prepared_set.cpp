@@ -23,32 +23,6 @@ std::string text_checksum(const nlohmann::json& content) {
   return checksum(text.data(), text.size());
 }
 
-ledger::manifest read_manifest(const fs::path& folder) {
-  const fs::path path = folder / "manifest.json";
-  std::ifstream in(path);
-  if (!in)
-    throw ballast_error(errc::invalid_data,
-                        path.string() +
-                            " is missing: this is no prepared data set");
-  try {
-    nlohmann::json content = nlohmann::json::parse(in);
-    // Sets of earlier builds have no checksum.
-    const nlohmann::json sum = content.value(checksum_key, nlohmann::json());
-    content.erase(checksum_key);
-    if (!sum.is_null() && sum != text_checksum(content))
-      throw ballast_error(errc::invalid_data,
-                          path.string() + ": is damaged: its checksum is " +
-                              text_checksum(content) + ", expected " +
-                              json_text(sum));
-    auto out = content.get<ledger::manifest>();
-    read_chunks(folder, out);
-    return out;
-  } catch (const nlohmann::json::exception& error) {
-    throw ballast_error(errc::invalid_data,
-                        path.string() + ": " + error.what());
-  }
-}
-
 class set_in_folder final : public prepared_set {
 public:
   explicit set_in_folder(const fs::path& folder)
@@ -76,6 +50,32 @@ private:
 };
 
 } // namespace
+
+ledger::manifest read_manifest(const fs::path& folder) {
+  const fs::path path = folder / "manifest.json";
+  std::ifstream in(path);
+  if (!in)
+    throw ballast_error(errc::invalid_data,
+                        path.string() +
+                            " is missing: this is no prepared data set");
+  try {
+    nlohmann::json content = nlohmann::json::parse(in);
+    // Sets of earlier builds have no checksum.
+    const nlohmann::json sum = content.value(checksum_key, nlohmann::json());
+    content.erase(checksum_key);
+    if (!sum.is_null() && sum != text_checksum(content))
+      throw ballast_error(errc::invalid_data,
+                          path.string() + ": is damaged: its checksum is " +
+                              text_checksum(content) + ", expected " +
+                              json_text(sum));
+    auto out = content.get<ledger::manifest>();
+    read_chunks(folder, out);
+    return out;
+  } catch (const nlohmann::json::exception& error) {
+    throw ballast_error(errc::invalid_data,
+                        path.string() + ": " + error.what());
+  }
+}
 
 std::shared_ptr<prepared_set>
 open_held(const fs::path& folder, std::shared_ptr<store::file_lock> in_use,

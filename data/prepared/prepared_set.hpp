@@ -44,7 +44,8 @@ struct prepare_options {
 };
 
 /// Reads the job's sources, applies the pipeline, places the rows on
-/// job.elastic.workers workers and cuts chunks. Cached by content under
+/// job.elastic.workers workers and cuts chunks. Of a job whose source is a
+/// prepared set in a store, opens that. Cached by content under
 /// `cache_folder`; a second call with equal content costs milliseconds. Throws
 /// ballast_error{invalid_data} that names file, row and column; leaves nothing
 /// half-written.

@@ -21,6 +21,8 @@ using nlohmann::json;
 
 /// Increased when prepared sets of older builds must not be used any more.
 constexpr int format_of_sets = 3;
+/// Likewise, of the rows of nodes that are kept.
+constexpr int format_of_nodes = 1;
 /// Increased when the same image files give other pixels.
 constexpr int decoder_of_images = 1;
 /// Increased when a graph finds other types in the same text.
@@ -28,6 +30,25 @@ constexpr int types_of_cells = 2;
 
 bool is_regression(const job& what) {
   return label_of(what) == label_kind::target;
+}
+
+json files_identity(const source_spec& spec, const std::string& pointer,
+                    const data_spec& data, prepare_cache& cache,
+                    const store::work_watch& stop, found_files* found);
+
+/// The content of all files and libraries that an output of the graph needs.
+json graph_files(const graph::output& output, const data_spec& data,
+                 prepare_cache& cache, const store::work_watch& stop,
+                 found_files* found) {
+  json files = json::array();
+  for (const std::string& name : graph_sources(data, output))
+    for (json& one :
+         files_identity(data.sources.at(name), "/data/sources/" + name, data,
+                        cache, stop, found))
+      files.push_back(std::move(one));
+  for (const node_library& one : graph_libraries(data, output))
+    files.push_back(hash_of_library(one.path, one.pointer));
+  return files;
 }
 
 /// The content of a source's files, one after another.
@@ -41,13 +62,7 @@ json files_identity(const source_spec& spec, const std::string& pointer,
   } else if (is_sent(spec.format)) {
     files.push_back(open_database(spec, pointer, stop)->identity());
   } else if (spec.format == source_format::graph) {
-    for (const std::string& name : graph_sources(data, spec.from))
-      for (json& one :
-           files_identity(data.sources.at(name), "/data/sources/" + name, data,
-                          cache, stop, found))
-        files.push_back(std::move(one));
-    for (const node_library& one : graph_libraries(data, spec.from))
-      files.push_back(hash_of_library(one.path, one.pointer));
+    return graph_files(output_of(data, spec.from), data, cache, stop, found);
   } else if (spec.format == source_format::images) {
     files.push_back(cache.hash_of(list_images(spec, pointer, stop),
                                   pointer + "/uri", stop));
@@ -61,14 +76,14 @@ json files_identity(const source_spec& spec, const std::string& pointer,
   return files;
 }
 
-/// The nodes of a graph, and how its sources are read.
-json graph_identity(const job& what, const source_spec& spec) {
-  json out = nodes_of(what, spec.from);
-  if (is_seeded(what.data, spec.from))
+/// Adds the seed, and how the sources are read, to the nodes of a graph.
+template <class Output>
+json with_sources(json out, const job& what, const Output& output) {
+  if (is_seeded(what.data, output))
     out["seed"] = what.seed;
-  if (has_states(what.data, spec.from))
+  if (has_states(what.data, output))
     out["fitting"] = state_version;
-  for (const std::string& name : graph_sources(what.data, spec.from)) {
+  for (const std::string& name : graph_sources(what.data, output)) {
     const source_spec& one = what.data.sources.at(name);
     json& source = out["sources"].emplace_back();
     source = {{"name", name},
@@ -104,7 +119,7 @@ json identity_of(const job& what, const source_spec& spec,
   if (!spec.columns.empty())
     out["columns"] = spec.columns;
   if (spec.format == source_format::graph)
-    out["graph"] = graph_identity(what, spec);
+    out["graph"] = with_sources(nodes_of(what, spec.from), what, spec.from);
   if (is_pictures(spec.format)) {
     out["size"] = {spec.size.at(0), spec.size.back()};
     out["decoder"] = decoder_of_images;
@@ -215,6 +230,18 @@ nlohmann::json set_identity(const job& what, prepare_cache& cache,
       (data.test && data.test->format == source_format::synthetic);
   if (!ordered || split || synthetic)
     out["seed"] = what.seed;
+  return out;
+}
+
+nlohmann::json node_identity(const job& what, size_t node,
+                             prepare_cache& cache,
+                             const store::work_watch& stop) {
+  const graph::output output{false, node, 0};
+  json out = with_sources(nodes_of(what, output), what, output);
+  out["rows_of_nodes"] = format_of_nodes;
+  out["files"] = graph_files(output, what.data, cache, stop, nullptr);
+  // Each row says by its number which source it comes from.
+  out["all_sources"] = names_of_sources(what.data);
   return out;
 }
 

@@ -25,7 +25,14 @@ nlohmann::json set_identity(const job& what, prepare_cache& cache,
                             const store::work_watch& stop,
                             found_files* found = nullptr);
 
-/// Of that, what determines the rows themselves: sources, columns and pipeline,
+/// All that determines the rows of a node of the job's graph: the sources by
+/// their content, the nodes above it, itself, and the seed if one of them
+/// draws.
+nlohmann::json node_identity(const job& what, size_t node,
+                             prepare_cache& cache,
+                             const store::work_watch& stop);
+
+/// Of that of a set, what determines the rows themselves: sources, columns and pipeline,
 /// but not how they are placed, cut and divided into training and test set.
 nlohmann::json rows_identity(const nlohmann::json& set_identity);
 

@@ -10,10 +10,13 @@
 #include "runtime/base/printable.hpp"
 
 #include <arrow/filesystem/filesystem.h>
+#include <arrow/filesystem/localfs.h>
 #include <arrow/io/file.h>
 #include <arrow/util/future.h>
 
 #include <algorithm>
+#include <cstring>
+#include <filesystem>
 
 namespace ballast::data {
 
@@ -104,6 +107,14 @@ public:
     for (size_t begin = 0; begin < out.size(); begin += asked_at_once)
       note_versions(out, begin, std::min(out.size(), begin + asked_at_once));
     return out;
+  }
+
+  stored_folder folder() const {
+    std::string key = parts_.key;
+    while (key.ends_with('/'))
+      key.pop_back();
+    return {parts_.place() + (key.empty() ? "" : "/" + key),
+            root_ + (key.empty() ? "" : "/" + key), system_};
   }
 
 private:
@@ -362,6 +373,33 @@ std::vector<stored_file> find_files(const std::string& uri,
   if (is_local(uri))
     return find_local(uri, pointer);
   return remote_search(uri, pointer, stop).find();
+}
+
+stored_folder find_folder(const std::string& uri, const std::string& pointer) {
+  if (!is_local(uri))
+    return remote_search(uri, pointer, {}).folder();
+  std::string path =
+      uri.starts_with("file://") ? uri.substr(std::strlen("file://")) : uri;
+  path = std::filesystem::absolute(path).lexically_normal().string();
+  while (path.size() > 1 && path.ends_with('/'))
+    path.pop_back();
+  return {path, path, std::make_shared<arrow::fs::LocalFileSystem>()};
+}
+
+std::optional<stored_file> file_in(const stored_folder& folder,
+                                   const std::string& name,
+                                   const std::string& pointer) {
+  stored_file out;
+  out.name = folder.name + "/" + name;
+  out.path = folder.path + "/" + name;
+  out.system = folder.system;
+  const auto info = folder.system->GetFileInfo(out.path);
+  if (!info.ok())
+    throw ballast_error(explain_remote(info.status(), out.name, pointer));
+  if (info->type() != FileType::File)
+    return std::nullopt;
+  out.size = uint64_t(info->size());
+  return out;
 }
 
 std::shared_ptr<arrow::io::RandomAccessFile>

@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,6 +59,19 @@ struct stored_file {
 std::vector<stored_file> find_files(const std::string& uri,
                                     const std::string& pointer,
                                     const store::work_watch& stop = {});
+
+/// A place for files, which need not be there yet.
+struct stored_folder {
+  std::string name; // for messages, without a slash at its end
+  std::string path; // inside `system`
+  std::shared_ptr<arrow::fs::FileSystem> system; // of this machine, too
+};
+/// Of a path or URI as above, not a pattern. Reads nothing.
+stored_folder find_folder(const std::string& uri, const std::string& pointer);
+/// A file of it by its name; nothing if it is not there.
+std::optional<stored_file> file_in(const stored_folder& folder,
+                                   const std::string& name,
+                                   const std::string& pointer);
 
 /// Reads of a remote file are gathered and read ahead (read_ahead_file.hpp).
 /// Refuses a file that has changed since it was found. `whole_max`: instead of

@@ -137,6 +137,8 @@ source_table read_format(const source_spec& spec,
     return read_images(spec, request);
   case source_format::synthetic:
     return make_synthetic(spec, request);
+  case source_format::prepared:
+    break; // its rows are chunks already
   }
   BALLAST_CHECK(false, "a source of no format");
 }
@@ -227,7 +229,7 @@ void row_values(const source_table& table, uint64_t row, std::span<float> out) {
   if (table.elsewhere == nullptr)
     return as_floats(table.features.data() + row * each, stored, out);
   std::vector<unsigned char> bytes(each);
-  table.elsewhere->read(table.elsewhere->place_of(row), 1, bytes.data());
+  table.elsewhere->look_at(table.elsewhere->place_of(row), bytes.data());
   as_floats(bytes.data(), stored, out);
 }
 
@@ -330,6 +332,8 @@ std::vector<std::string> files_of(const source_spec& spec,
     return {folder_of(spec, pointer)};
   case source_format::synthetic:
     return {};
+  case source_format::prepared:
+    return {spec.uri};
   case source_format::graph:
     for (const std::string& name : graph_sources(data, spec.from))
       for (std::string& file : files_of(data.sources.at(name),

@@ -110,6 +110,7 @@ struct row_room {
 class found_files;
 class fitted_states;
 class fragment_supply;
+class node_cache;
 class row_faults;
 
 /// The context of a source that its reader needs.
@@ -130,6 +131,8 @@ struct source_request {
   const data_spec* data = nullptr;
   /// For what such a source does not hold in memory; empty: a temporary folder.
   std::filesystem::path spill = {};
+  /// Likewise, for the rows of its `cache` nodes; null: nobody keeps them.
+  std::shared_ptr<node_cache> nodes = nullptr;
   /// Files that others read (fragment_supply.hpp); null: nobody does.
   fragment_supply* fragments = nullptr;
   /// Of tables and images: rows that cannot be used are left out and told here
@@ -187,7 +190,8 @@ std::vector<T> by_row(const source_table& table, std::vector<T> by_place) {
   return out;
 }
 
-/// A row's features as stored, before any pipeline step.
+/// A row's features as stored, before any pipeline step; not verified where
+/// they lie elsewhere.
 void row_values(const source_table& table, uint64_t row, std::span<float> out);
 
 /// The smallest stored type that holds both.

@@ -20,6 +20,10 @@ public:
   /// ballast_error.
   virtual void read(uint64_t first, uint64_t count,
                     unsigned char* out) const = 0;
+  /// One of them for a look ahead: all are read later, which finds damage.
+  virtual void look_at(uint64_t place, unsigned char* out) const {
+    read(place, 1, out);
+  }
 };
 
 } // namespace ballast::data

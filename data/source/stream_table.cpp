@@ -37,6 +37,7 @@ static std::unique_ptr<graph_stream> open_graph(const source_spec& spec,
   terms.faults = request.faults;
   terms.found = request.found;
   terms.fitted = request.fitted;
+  terms.nodes = request.nodes;
   return std::make_unique<graph_stream>(*request.data, spec.from,
                                         std::move(terms));
 }

@@ -240,6 +240,11 @@ chunk_files::chunk_files(const std::filesystem::path& folder,
     : train_(folder / "train.arrow", set.train, set.row),
       test_(folder / "test.arrow", set.test, set.row) {}
 
+chunk_files::chunk_files(opened_rows train, opened_rows test,
+                         const ledger::manifest& set)
+    : train_(std::move(train), set.train, set.row),
+      test_(std::move(test), set.test, set.row) {}
+
 static void may_fail(chunk_id id) {
   if (int fault = fault_point("store.read"))
     throw ballast_error(errc::invalid_data,

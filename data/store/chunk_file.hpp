@@ -98,6 +98,7 @@ class chunk_files {
 public:
   /// As chunk_file.
   chunk_files(const std::filesystem::path& folder, const ledger::manifest& set);
+  chunk_files(opened_rows train, opened_rows test, const ledger::manifest& set);
   /// As chunk_file::read() and read_into().
   chunk_ptr read(data_part part, chunk_id id) const;
   void read_into(data_part part, chunk_id id, const column_room& to) const;

@@ -1,6 +1,7 @@
 #include "data/store/nearby_set.hpp"
 
 #include "data/prepared/prepare_cache.hpp"
+#include "data/store/stored_set.hpp"
 #include "runtime/base/errors.hpp"
 
 #include <system_error>
@@ -9,9 +10,21 @@ namespace ballast::data {
 
 namespace fs = std::filesystem;
 
-nearby_set::nearby_set(const fs::path& folder, const ledger::manifest& set,
+nearby_set::nearby_set(std::unique_ptr<chunk_files> files,
                        std::unique_ptr<store::file_lock> in_use)
-    : in_use_(std::move(in_use)), files_(folder, set) {}
+    : in_use_(std::move(in_use)), files_(std::move(files)) {}
+
+std::unique_ptr<nearby_set> nearby_set::in_store(const std::string& uri,
+                                                 const ledger::manifest& set,
+                                                 std::string& why) {
+  try {
+    return std::unique_ptr<nearby_set>(
+        new nearby_set(open_stored_chunks(uri, set), nullptr));
+  } catch (const ballast_error& error) {
+    why = error.what();
+    return nullptr; // the origin may reach it
+  }
+}
 
 std::unique_ptr<nearby_set> nearby_set::find(const fs::path& cache_folder,
                                              const std::string& name,
@@ -26,7 +39,9 @@ std::unique_ptr<nearby_set> nearby_set::find(const fs::path& cache_folder,
     if (!take(*lock, store::file_lock::mode::shared))
       return nullptr;
     return std::unique_ptr<nearby_set>(
-        new nearby_set(cache.folder_of(name), set, std::move(lock)));
+        new nearby_set(
+            std::make_unique<chunk_files>(cache.folder_of(name), set),
+            std::move(lock)));
   } catch (const ballast_error&) {
     return nullptr; // the origin has it
   }

@@ -152,7 +152,13 @@ void add_timed(std::vector<operator_about>& all) {
                  .doc = "The same rows. Where several nodes read them they are "
                         "computed once and kept, in memory up to 256 MiB, then "
                         "on disk, also behind a source and a few operators, "
-                        "which would be read again."});
+                        "which would be read again. While a set is prepared "
+                        "all of their columns are also kept in the cache "
+                        "folder, under a key of the content of the sources, "
+                        "the nodes above and the seed if one of them draws: a "
+                        "later job that changes only what is below reads no "
+                        "source and computes nothing above again. Not where "
+                        "`data.on_error` leaves rows out."});
   all.push_back({.what = op::prefetch,
                  .doc = "The same rows, computed ahead by a thread of their "
                         "own.",

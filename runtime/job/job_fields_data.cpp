@@ -162,6 +162,20 @@ void add_pictures(fields_t& f, const std::string& prefix,
       .only_with("format", source_format::images, source_format::webdataset);
 }
 
+/// A set that another job prepared.
+void add_prepared(fields_t& f, const std::string& prefix,
+                  const source_access& of) {
+  add_field(
+      f, prefix + "/uri", [of](job& j) -> field_place { return &of(j).uri; },
+      "The folder to which `ballast data prepare JOB --to URI` wrote a set: a "
+      "path, `file://`, `s3://`, `gs://`. Each worker reads the byte ranges "
+      "of its chunks there. The set says how its rows are divided, placed and "
+      "cut, so the job says nothing of it.")
+      .is(text_kind::uri)
+      .must()
+      .only_with("format", source_format::prepared);
+}
+
 /// One source of rows, at `prefix`.
 void add_source(fields_t& f, const std::string& prefix,
                 const source_access& of) {
@@ -175,7 +189,8 @@ void add_source(fields_t& f, const std::string& prefix,
       "which each has a favourite successor; `graph`: what a node of "
       "`data.graph` gives, which `from` alone says, too; `images`: a folder "
       "with a folder of JPEG and PNG files for each class; `webdataset`: such "
-      "files in tar archives, beside each its class.")
+      "files in tar archives, beside each its class; `prepared`: a set that "
+      "was prepared before, wherever it lies.")
       .one_of(trained_words())
       .must();
   add_field(
@@ -194,6 +209,7 @@ void add_source(fields_t& f, const std::string& prefix,
       .only_with("format", source_format::idx);
   add_table_fields(f, prefix, of);
   add_pictures(f, prefix, of);
+  add_prepared(f, prefix, of);
   add_field(
       f, prefix + "/from", [of](job& j) -> field_place { return &of(j).from; },
       "The node, or the source, whose rows these are: a name of `data.graph` "

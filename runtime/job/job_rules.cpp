@@ -230,7 +230,33 @@ void check_standard_input(const job& in, rule_book& book) {
     look(source, "/data/sources/" + name);
 }
 
+/// All of that was decided when it was prepared.
+void check_prepared(const job& in, rule_book& book) {
+  const data_spec& data = in.data;
+  if (data.test && data.test->format == source_format::prepared)
+    book.refuse({"/data/test/format"},
+                "a prepared set has its test rows; name it in /data/train "
+                "alone");
+  if (data.train.format != source_format::prepared)
+    return;
+  const auto refuse = [&](bool given, const char* field) {
+    if (given)
+      book.refuse({field, "/data/train/format"},
+                  "a prepared set has this already; leave it out, or say it "
+                  "where the set is prepared");
+  };
+  refuse(data.test.has_value(), "/data/test");
+  refuse(!data.pipeline.empty(), "/data/pipeline");
+  refuse(data.placement.kind != placement_kind::contiguous,
+         "/data/placement/kind");
+  refuse(data.chunk_rows.has_value(), "/data/chunk_rows");
+  refuse(data.on_error != error_policy::fail, "/data/on_error");
+  refuse(!in.balance.by.empty(), "/balance/by");
+  refuse(!in.balance.group.empty(), "/balance/group");
+}
+
 void check_sources(const job& in, rule_book& book) {
+  check_prepared(in, book);
   check_standard_input(in, book);
   const source_spec& train = in.data.train;
   check_database(train, "/data/train", book);

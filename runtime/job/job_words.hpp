@@ -28,11 +28,12 @@ enum class source_format : uint8_t {
   webdataset,
   flight,
   list_files,
+  prepared,
 };
 template <>
 inline constexpr auto words_of<source_format> = std::to_array<std::string_view>(
     {"idx", "csv", "parquet", "jsonl", "arrow", "orc", "sql", "synthetic",
-     "graph", "images", "webdataset", "flight", "list_files"});
+     "graph", "images", "webdataset", "flight", "list_files", "prepared"});
 /// Rows that are made of image files, all of one size.
 constexpr bool is_pictures(source_format what) {
   return what == source_format::images || what == source_format::webdataset;

@@ -19,7 +19,7 @@ void expect_a_word_for_each_up_to(Enum last) {
 }
 
 TEST(words, name_one_value_each) {
-  expect_a_word_for_each_up_to(source_format::list_files);
+  expect_a_word_for_each_up_to(source_format::prepared);
   expect_a_word_for_each_up_to(pipeline_op::reshape);
   expect_a_word_for_each_up_to(placement_kind::continuous);
   expect_a_word_for_each_up_to(model_kind::emulated);
