@@ -19,8 +19,12 @@ batches  10^6 rows of a CSV file to shuffled, scaled batches of 256, all on one
          of the processes, of which Python's imports take seconds.
 again    The CSV file once more with another placement, number of workers and
          rows of a chunk, over the first time: no source is read again.
-sources  A table of PostgreSQL and files in S3 behind a slow link (bench/lib/sources.py);
-         only with --only sources, as the latter needs root.
+sources  A table of PostgreSQL and files in S3 behind a slow link (bench/lib/sources.py).
+preparing  Files that two hosts prepare, over one host (bench/lib/preparing.py).
+memory   Rows prepared, sorted, shuffled, joined and made distinct in a control group
+         with a tenth of their size as memory, over no limit (bench/lib/limited.py).
+
+The last three need root and are measured only with --only.
 
 All use as many threads as the machine has cores. The peers' environment is made
 by  bench/peers/setup.sh DIR tables  (about 1 GB), that for images by
@@ -38,7 +42,7 @@ import subprocess
 import sys
 import tempfile
 
-from lib import sources
+from lib import limited, preparing, sources
 from lib.measure import Peer, Scratch, arguments, built, run_parts, say, table, warn_if_busy
 
 COLUMNS = 20
@@ -94,9 +98,10 @@ def job(train, **data):
 
 
 class Measured:
-    def __init__(self, options, folder):
+    def __init__(self, options, folder, disk):
         self.options = options
         self.folder = folder  # in memory
+        self.disk = disk
         self.number = 0
         self.peer = Peer(options.peers)
 
@@ -325,7 +330,10 @@ PARTS = {
     "tables": tables,
     "again": again,
     "sources": sources.sources,
+    "preparing": functools.partial(preparing.preparing, write=write_numbers),
+    "memory": limited.memory,
 }
+ONLY_IF_ASKED = ["sources", "preparing", "memory"]
 
 
 def main():
@@ -336,13 +344,16 @@ def main():
             help="environment with torchvision and loaders, made by bench/peers/setup.sh DIR data (default: that of --peers)",
         )
         p.add_argument("--rows", type=int, default=10_000_000, help="of the larger table (default 10^7)")
+        p.add_argument("--images", type=int, default=4000, help="of the folder that is prepared (default 4000)")
+        p.add_argument("--memory-gb", type=float, default=2, help="size of the rows of the part memory (default 2)")
+        p.add_argument("--limit-mb", type=int, default=200, help="and the limit of their memory (default 200)")
 
-    usual = [part for part in PARTS if part != "sources"]
-    options = arguments(__doc__.splitlines()[0], usual, only_if_asked=["sources"], more=more)
+    usual = [part for part in PARTS if part not in ONLY_IF_ASKED]
+    options = arguments(__doc__.splitlines()[0], usual, only_if_asked=ONLY_IF_ASKED, more=more)
     warn_if_busy()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    with Scratch(), tempfile.TemporaryDirectory(dir="/dev/shm", prefix="ballast-bench-") as folder:
-        measured = Measured(options, folder)
+    with Scratch() as disk, tempfile.TemporaryDirectory(dir="/dev/shm", prefix="ballast-bench-") as folder:
+        measured = Measured(options, folder, disk)
         run_parts("data", options, {name: functools.partial(part, options, measured) for name, part in PARTS.items()})
 
 

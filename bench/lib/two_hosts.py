@@ -111,10 +111,14 @@ def _process(command, log, env):
 
 class Cluster:
     """A coordinator on one host and workers on both, in turn. `other_cache`:
-    of the host without the coordinator, else they share a disk."""
+    of the host without the coordinator, else they share a disk. `environment`:
+    more variables of all nodes; `apart`: all workers on the other host."""
 
-    def __init__(self, ballast, workers, folder, cache, first_host=0, other_cache=None):
+    def __init__(
+        self, ballast, workers, folder, cache, first_host=0, other_cache=None, environment=None, apart=False
+    ):
         self.ballast, self.folder, self.host = ballast, folder, first_host
+        self.environment, self.apart = environment or {}, apart
         self.caches = {first_host: cache, 1 - first_host: other_cache or cache}
         self.workers = workers
         self.pids = {}  # by name; the nodes themselves, nothing stands between
@@ -124,7 +128,7 @@ class Cluster:
         return os.path.join(self.folder, f"{name}.log")
 
     def _env(self, host):
-        return {**os.environ, "BALLAST_CACHE": self.caches[host]}
+        return {**os.environ, "BALLAST_CACHE": self.caches[host], **self.environment}
 
     def _node(self, host, name, *words):
         command = command_on(host, self.ballast, "node", "--insecure", *words)
@@ -142,7 +146,7 @@ class Cluster:
                 raise SystemExit(f"link: the coordinator did not start; see {self.log('coordinator')}")
             self.http = http[1]
             for w in range(self.workers):
-                host = (self.host + w) % 2
+                host = (self.host + (1 if self.apart else w)) % 2
                 join = ["--join", address[1], "--name", f"w{w}", "--host", ADDRESSES[host], "--once"]
                 self.pids[f"w{w}"] = self._node(host, f"w{w}", *join).pid
             undo.pop_all()

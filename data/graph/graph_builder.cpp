@@ -95,11 +95,21 @@ std::set<size_t> inputs_of_repeats(const data_spec& data,
   return out;
 }
 
-/// Less where this process may hold little: an operator that sorts also holds
-/// what it writes, and several run at once.
-uint64_t memory_of_operator(uint64_t most) {
-  constexpr uint64_t part = 8;
+/// Less where this process may hold little: a quarter of it for one operator
+/// alone, which also holds what it writes, and no less than an eighth for each
+/// of several that hold rows at once. Half as much memory may be one pass over
+/// the disk more.
+uint64_t memory_of_operator(const std::vector<graph::node>& graph, size_t kept,
+                            uint64_t most) {
+  constexpr uint64_t part_min = 4;
+  constexpr uint64_t part_max = 8;
   constexpr uint64_t least = 8 << 20;
+  const auto holds = size_t(
+      std::count_if(graph.begin(), graph.end(), [](const graph::node& one) {
+        return graph::about(one.what).how == graph::flow::blocking;
+      }));
+  const uint64_t part =
+      std::clamp<uint64_t>(2 * (1 + holds + kept), part_min, part_max);
   return std::min(most, std::max(least, available_memory_bytes() / part));
 }
 
@@ -183,7 +193,8 @@ operator_context graph_builder::context(const std::string& pointer,
   operator_context out;
   out.pointer = pointer;
   out.name = name;
-  out.memory_bytes = memory_of_operator(terms_.memory_bytes);
+  out.memory_bytes =
+      memory_of_operator(data_.graph, to_keep_.size(), terms_.memory_bytes);
   out.spill = terms_.spill;
   out.seed = mix(terms_.seed, stream);
   out.stop = terms_.stop;

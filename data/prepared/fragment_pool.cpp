@@ -1,6 +1,8 @@
 #include "data/prepared/fragment_pool.hpp"
 
 #include "data/prepared/fragment_task.hpp"
+#include "data/source/remote_file.hpp"
+#include "data/source/stream_table.hpp"
 #include "data/transfer/chunk_service.hpp"
 #include "runtime/base/check.hpp"
 #include "runtime/base/fault_point.hpp"
@@ -10,6 +12,7 @@
 #include "runtime/coordinator/fragment_board.hpp"
 #include "store/atomic_file.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -107,6 +110,7 @@ private:
   // With the lock held:
   void finished(size_t file);
   void hand_out();
+  void fetch_behind(size_t file);
   prepare_fragment order_of(size_t file) const;
   // On threads:
   void read_here();
@@ -125,6 +129,7 @@ private:
   std::condition_variable changed_;
   std::optional<fragment_board> board_; // if it is worth it
   std::deque<arrival> arrivals_;
+  size_t newest_ = 0;                   // the last file that was begun here
   std::map<worker_id, size_t> read_by_; // this process: 0
   std::map<worker_id, std::string> names_;
   std::vector<std::thread> threads_;
@@ -309,6 +314,19 @@ void fragment_pool::reading::hand_out() {
       of_.how_.helpers->order(who, order_of(file));
 }
 
+/// A line to a store stays busy while files are decoded. Others would fetch
+/// for themselves what they are given.
+void fragment_pool::reading::fetch_behind(size_t file) {
+  newest_ = std::max(newest_, file);
+  if (of_.how_.helpers && of_.how_.helpers->any())
+    return;
+  const uint64_t whole_max = whole_max_of(source_of(*of_.what_, pointer_));
+  uint64_t room = soon_bytes();
+  for (size_t next = newest_ + 1; next < tasks_.size(); ++next)
+    if (!open_soon(tasks_[next].file, pointer_ + "/uri", whole_max, room))
+      return;
+}
+
 prepare_fragment fragment_pool::reading::order_of(size_t file) const {
   const fragment_task& task = tasks_[file];
   return {of_.how_.term,  file,          keys_[file],
@@ -326,6 +344,7 @@ void fragment_pool::reading::read_here() {
       changed_.wait_for(lock, look_every);
       continue;
     }
+    fetch_behind(*file);
     lock.unlock();
     const bool read = read_one(*file);
     lock.lock();

@@ -32,8 +32,6 @@ constexpr size_t files_max = 1'000'000;
 
 /// Requests that wait for an answer at the same time.
 constexpr size_t asked_at_once = 64;
-/// Of files that are fetched before somebody opens them.
-constexpr uint64_t soon_bytes = uint64_t{32} << 20;
 
 bool is_pattern(std::string_view text) {
   return text.find_first_of(wildcards) != std::string_view::npos;
@@ -422,14 +420,10 @@ open_file(const stored_file& file, const std::string& pointer,
 
 void open_soon(std::span<stored_file> files, const std::string& pointer,
                uint64_t whole_max) {
-  uint64_t bytes = 0;
-  for (stored_file& one : files) {
-    bytes += one.size;
-    if (one.system == nullptr || one.size > whole_max || bytes > soon_bytes)
+  uint64_t room = soon_bytes();
+  for (stored_file& one : files)
+    if (!open_soon(one, pointer, whole_max, room))
       return;
-    if (one.begun == nullptr)
-      one.begun = std::make_shared<remote_file>(one, pointer, whole_max);
-  }
 }
 
 } // namespace ballast::data

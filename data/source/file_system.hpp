@@ -80,7 +80,7 @@ std::shared_ptr<arrow::io::RandomAccessFile>
 open_file(const stored_file& file, const std::string& pointer,
           uint64_t whole_max = whole_file_max);
 
-/// Begins to fetch the first of these files, 32 MiB of them, where they are
+/// Begins to fetch the first of these files, up to 64 MiB, where they are
 /// small and lie in a store: whoever opens one finds its bytes on their way.
 void open_soon(std::span<stored_file> files, const std::string& pointer,
                uint64_t whole_max = whole_file_max);

@@ -2,10 +2,12 @@
 
 #include "data/source/read_ahead_file.hpp"
 #include "data/source/remote_errors.hpp"
+#include "data/store/host_memory.hpp"
 #include "runtime/base/printable.hpp"
 
 #include <arrow/filesystem/filesystem.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace ballast::data {
@@ -35,6 +37,26 @@ remote_file::remote_file(const stored_file& file, const std::string& pointer,
   const auto opened = file.system->OpenInputFile(about);
   if (opened.ok())
     begun_ = reading(*opened);
+}
+
+uint64_t soon_bytes() {
+  constexpr uint64_t most = uint64_t{64} << 20;
+  constexpr uint64_t part = 8;
+  return std::min(most, available_memory_bytes() / part);
+}
+
+bool open_soon(stored_file& file, const std::string& pointer,
+               uint64_t whole_max, uint64_t& room) {
+  if (file.system == nullptr || file.size > whole_max)
+    return false;
+  if (file.begun != nullptr && file.begun->is_claimed())
+    return true;
+  if (file.size > room)
+    return false;
+  room -= file.size;
+  if (file.begun == nullptr)
+    file.begun = std::make_shared<remote_file>(file, pointer, whole_max);
+  return true;
 }
 
 remote_file::~remote_file() {

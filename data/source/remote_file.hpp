@@ -33,6 +33,7 @@ public:
 
   /// Whether the caller is the first, and so the one that may take it.
   bool claim() { return !claimed_.exchange(true); }
+  bool is_claimed() const { return claimed_; }
   /// ballast_error: it is gone, has changed, or the store does not answer.
   std::shared_ptr<arrow::io::RandomAccessFile> take();
 
@@ -51,5 +52,14 @@ private:
   arrow::Future<arrow_file> asked_;
   std::atomic<bool> claimed_{false};
 };
+
+/// Of files that are fetched before somebody opens them: 64 MiB, or an eighth
+/// of what this process may use.
+uint64_t soon_bytes();
+
+/// Begins to open a file of a store that is small enough, if nobody has;
+/// `room`: for files that nobody has taken yet. False: it is not on its way.
+bool open_soon(stored_file& file, const std::string& pointer,
+               uint64_t whole_max, uint64_t& room);
 
 } // namespace ballast::data
