@@ -17,34 +17,62 @@ constexpr size_t vectors = block_width / lanes;
 /// So many coordinates are added between two looks at the limit: the first ones
 /// hold most of the spread, and most points are beyond the limit by them.
 constexpr size_t coordinates_between_looks = 6;
+constexpr size_t coordinates_between_boxes = 10;
 
 } // namespace
 
 #define BALLAST_LOAD(vector, from)                                             \
   std::memcpy(&(vector), (from), sizeof(vector))
 
+namespace {
+
+/// Of each query whether the box of the points is within its limit, all at
+/// once. False: it is of none, and `asked` is not complete.
+BALLAST_VECTORIZED_FMA
+bool box_is_within(const block_pair& what, int32_t* asked) {
+  const floats zero = {};
+  floats sums[vectors] = {};
+  for (size_t t = 0; t < what.dimensions;) {
+    const size_t end = t + coordinates_between_boxes < what.dimensions
+                           ? t + coordinates_between_boxes
+                           : what.dimensions;
+    for (; t < end; ++t) {
+      const float low = what.low[t * group_width];
+      const float high = what.high[t * group_width];
+      for (size_t v = 0; v < vectors; ++v) {
+        floats at;
+        BALLAST_LOAD(at, what.queries + t * block_width + v * lanes);
+        const floats below = low - at;
+        const floats above = at - high;
+        floats apart = below > above ? below : above;
+        apart = apart > zero ? apart : zero;
+        sums[v] += apart * apart;
+      }
+    }
+    masks some = {};
+    for (size_t v = 0; v < vectors; ++v) {
+      floats limit;
+      BALLAST_LOAD(limit, what.limits + v * lanes);
+      const masks within = sums[v] <= limit;
+      std::memcpy(asked + v * lanes, &within, sizeof(within));
+      some |= within;
+    }
+    const words left = (words)some;
+    if ((left[0] | left[1] | left[2] | left[3]) == 0)
+      return false;
+  }
+  return true;
+}
+
+} // namespace
+
 BALLAST_VECTORIZED_FMA
 uint32_t points_within(const block_pair& what, float* squared,
                        uint32_t* found) {
   const floats zero = {};
-  // Whether the box of the points is within the limit, for all queries at once.
   int32_t asked[block_width];
-  for (size_t v = 0; v < vectors; ++v) {
-    floats sum = zero;
-    for (size_t t = 0; t < what.dimensions; ++t) {
-      floats at;
-      BALLAST_LOAD(at, what.queries + t * block_width + v * lanes);
-      const floats below = what.low[t * group_width] - at;
-      const floats above = at - what.high[t * group_width];
-      floats apart = below > above ? below : above;
-      apart = apart > zero ? apart : zero;
-      sum += apart * apart;
-    }
-    floats limit;
-    BALLAST_LOAD(limit, what.limits + v * lanes);
-    const masks within = sum <= limit;
-    std::memcpy(asked + v * lanes, &within, sizeof(within));
-  }
+  if (!box_is_within(what, asked))
+    return 0;
   uint32_t any = 0;
   for (size_t q = 0; q < block_width; ++q) {
     found[q] = 0;

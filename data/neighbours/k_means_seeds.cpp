@@ -121,16 +121,17 @@ private:
     limits[0] = limits_[block];
     const box_group boxes = blocks_.boxes_of_group(block / group_width);
     uint32_t masks[block_width];
-    points_within({.dimensions = dimensions_,
-                   .queries = query_.data(),
-                   .points = blocks_.block(block),
-                   .low = boxes.low + block % group_width,
-                   .high = boxes.high + block % group_width,
-                   .limits = limits},
-                  distances_.data(), masks);
+    const uint32_t any =
+        points_within({.dimensions = dimensions_,
+                       .queries = query_.data(),
+                       .points = blocks_.block(block),
+                       .low = boxes.low + block % group_width,
+                       .high = boxes.high + block % group_width,
+                       .limits = limits},
+                      distances_.data(), masks);
     const uint32_t row = blocks_.rows()[out.place];
     const point_view& points = index_.points();
-    for (uint32_t near = masks[0]; near != 0; near &= near - 1) {
+    for (uint32_t near = any == 0 ? 0 : masks[0]; near != 0; near &= near - 1) {
       const auto lane = size_t(std::countr_zero(near));
       const size_t place = block * block_width + lane;
       if (place >= blocks_.size())
