@@ -50,8 +50,8 @@ json entry_json(const fs::path& folder, const data::prepare_cache::entry& one) {
           {"state", state_of(one)},
           {"sources", about.value("sources", json::array())},
           {"node", field("node")},
-          {"train_rows", about.contains("node") ? field("rows")
-                                                : field("train_rows")},
+          {"train_rows",
+           about.contains("node") ? field("rows") : field("train_rows")},
           {"test_rows", field("test_rows")},
           {"bytes", one.bytes},
           {"last_used", time_text(one.used_ns)},

@@ -24,11 +24,16 @@ int do_data(const std::string& text, const store::work_watch& stop) {
   if (!parsed.value)
     throw ballast_error(parsed.mistakes.at(0));
   static const std::map<std::string, int (*)(const data_order&)> all{
-      {"check", check_nodes},      {"validate", validate_data},
-      {"show", show_data},         {"profile", profile_data},
-      {"prepare", prepare_data},   {"split", write_data},
-      {"write", write_data},       {"partition", partition_data},
-      {"resample", resample_data}, {"apply", apply_data},
+      {"check", check_nodes},
+      {"validate", validate_data},
+      {"show", show_data},
+      {"profile", profile_data},
+      {"prepare", prepare_data},
+      {"split", write_data},
+      {"write", write_data},
+      {"partition", partition_data},
+      {"resample", resample_data},
+      {"apply", apply_data},
       {"keep_input", tell_input_kept}};
   const std::string what = request.at("do").get<std::string>();
   if (what != "check")

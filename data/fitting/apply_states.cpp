@@ -5,6 +5,7 @@
 #include "data/fitting/state_files.hpp"
 #include "data/graph/graph_sources.hpp"
 #include "data/graph/graph_stream.hpp"
+#include "data/sink/partial_path.hpp"
 #include "data/sink/record_writer.hpp"
 #include "data/sink/source_versions.hpp"
 #include "data/source/cell_type.hpp"
@@ -61,6 +62,7 @@ std::shared_ptr<const row_origins> origins_of(const graph_stream& rows) {
 
 applied_rows apply_states(const job& what, const apply_terms& terms) {
   const all_states states = read_states(terms.states);
+  partial_path::remove_left_over(terms.file);
   check_writable(terms.file);
   const job typed = with_types(what, terms.node, states);
   const source_versions sources(typed.data, {terms.node}, terms.stop);
@@ -88,7 +90,9 @@ applied_rows apply_states(const job& what, const apply_terms& terms) {
   std::vector<int> columns(fields.size());
   std::iota(columns.begin(), columns.end(), 0);
   rows->choose(std::move(columns));
-  const auto writer = open_writer(terms.file, arrow::schema(std::move(fields)));
+  partial_path made(terms.file, partial_path::kind::file);
+  const auto writer =
+      open_writer(terms.file, made.path(), arrow::schema(std::move(fields)));
   applied_rows out;
   while (const auto batch = rows->next()) {
     writer->write(batch);
@@ -98,6 +102,7 @@ applied_rows apply_states(const job& what, const apply_terms& terms) {
     terms.faults->check(/*at_end=*/true);
   sources.check_unchanged();
   writer->finish();
+  partial_path::publish({&made});
   out.states = describe(states);
   out.notes = notes.notes();
   return out;

@@ -8,10 +8,10 @@
 /// it. Errors name the field of the node.
 #pragma once
 
-#include "data/graph/node_counts.hpp"
 #include "data/fitting/fitted_operator.hpp"
 #include "data/fitting/fitted_states.hpp"
 #include "data/graph/node_cache.hpp"
+#include "data/graph/node_counts.hpp"
 #include "data/operators/kept_rows.hpp"
 #include "data/operators/row_origin.hpp"
 #include "data/operators/source_stream.hpp"

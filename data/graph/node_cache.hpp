@@ -19,10 +19,9 @@ public:
   virtual stream_pointer find(size_t node, row_origins& origins,
                               const operator_context& how) = 0;
   /// The same rows as `from`, which are kept once all of them have passed.
-  virtual stream_pointer
-  keep(size_t node, stream_pointer from,
-       const std::shared_ptr<const row_origins>& origins,
-       const operator_context& how) = 0;
+  virtual stream_pointer keep(size_t node, stream_pointer from,
+                              const std::shared_ptr<const row_origins>& origins,
+                              const operator_context& how) = 0;
 };
 
 } // namespace ballast::data

@@ -43,9 +43,7 @@ public:
                          : choice(std::in_place_index<0>, rows, random)) {}
 
   /// How many rows from here on are passed without a look; uniform only.
-  uint64_t passes() const {
-    return std::get<0>(choice_).next_row() - seen_;
-  }
+  uint64_t passes() const { return std::get<0>(choice_).next_row() - seen_; }
   void pass(uint64_t rows) { seen_ += rows; }
 
   /// The next row gets this place, or none.
@@ -166,8 +164,8 @@ private:
     values_->add_numbered(keys, stratum_numbers_, refused);
     if (!refused.empty())
       throw ballast_error(errc::invalid_data,
-                          context().name + ": column '" +
-                              printable(terms_.by) + "' has more than " +
+                          context().name + ": column '" + printable(terms_.by) +
+                              "' has more than " +
                               std::to_string(values_->count()) +
                               " values, which do not fit into memory; sample "
                               "by a column of few values",
@@ -177,10 +175,9 @@ private:
   }
 
   void add_stratum() {
-    strata_.emplace_back(
-        terms_.rows, weight_ >= 0,
-        counter_random(mix(context().seed, strata_.size()),
-                       sample_stream_number));
+    strata_.emplace_back(terms_.rows, weight_ >= 0,
+                         counter_random(mix(context().seed, strata_.size()),
+                                        sample_stream_number));
   }
 
   void offer(size_t to, int64_t row, const std::vector<double>& weights) {
@@ -265,13 +262,13 @@ private:
     for (int64_t row = 0; row < rows.num_rows(); ++row) {
       const double one = out[size_t(row)];
       if (column.IsNull(row) || !(one >= 0) || !std::isfinite(one))
-        throw ballast_error(errc::invalid_data,
-                            place_in(rows, row) + ", column '" +
-                                printable(terms_.weight) + "': the weight is " +
-                                (column.IsNull(row) ? "missing"
-                                                    : std::to_string(one)) +
-                                "; expected a number of 0 or more",
-                            context().pointer + "/weight");
+        throw ballast_error(
+            errc::invalid_data,
+            place_in(rows, row) + ", column '" + printable(terms_.weight) +
+                "': the weight is " +
+                (column.IsNull(row) ? "missing" : std::to_string(one)) +
+                "; expected a number of 0 or more",
+            context().pointer + "/weight");
     }
     return out;
   }

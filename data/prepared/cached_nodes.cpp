@@ -93,17 +93,17 @@ protected:
     how.included_fields = columns;
     std::sort(how.included_fields.begin(), how.included_fields.end());
     for (int column : columns)
-      places_.push_back(int(std::lower_bound(how.included_fields.begin(),
-                                             how.included_fields.end(),
-                                             column) -
-                            how.included_fields.begin()));
+      places_.push_back(
+          int(std::lower_bound(how.included_fields.begin(),
+                               how.included_fields.end(), column) -
+              how.included_fields.begin()));
     file_ = open(how);
   }
   std::shared_ptr<arrow::RecordBatch> produce() override {
     if (next_ == file_->num_record_batches())
       return nullptr;
-    const auto rows = take_arrow(file_->ReadRecordBatch(next_++),
-                                 errc::invalid_data, path_);
+    const auto rows =
+        take_arrow(file_->ReadRecordBatch(next_++), errc::invalid_data, path_);
     return take_arrow(rows->SelectColumns(places_), errc::internal, path_);
   }
 
@@ -143,9 +143,8 @@ public:
     if (error)
       refuse_write(making_, error.value());
     const std::string path = (making_ / rows_name).string();
-    out_ = std::make_shared<hashed_output>(
-        take_arrow(arrow::io::FileOutputStream::Open(path),
-                   errc::run_dir_unusable, path));
+    out_ = std::make_shared<hashed_output>(take_arrow(
+        arrow::io::FileOutputStream::Open(path), errc::run_dir_unusable, path));
     writer_ = take_arrow(arrow::ipc::MakeFileWriter(out_, schema),
                          errc::run_dir_unusable, path);
   }
@@ -282,10 +281,9 @@ public:
       const json about = verified(place);
       auto out = std::make_unique<found_rows>(place / rows_name, lock, how);
       for (const json& file : about.at("files"))
-        origins.opened(
-            file.at(0).get<uint64_t>() / rows_of_source_max,
-            file.at(1).get<std::string>(),
-            file.at(0).get<uint64_t>() % rows_of_source_max);
+        origins.opened(file.at(0).get<uint64_t>() / rows_of_source_max,
+                       file.at(1).get<std::string>(),
+                       file.at(0).get<uint64_t>() % rows_of_source_max);
       cache_.touch(key);
       return out;
     } catch (const json::exception& error) {

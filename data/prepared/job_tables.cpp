@@ -1,4 +1,5 @@
 #include "data/prepared/job_tables.hpp"
+#include "data/source/table_values.hpp"
 
 #include "data/graph/temporary_folder.hpp"
 #include "data/prepared/fragment_pool.hpp"

@@ -1,4 +1,5 @@
 #include "data/prepared/placed_rows.hpp"
+#include "data/source/table_values.hpp"
 
 #include "data/store/host_memory.hpp"
 #include "runtime/base/errors.hpp"

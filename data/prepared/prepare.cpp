@@ -185,8 +185,9 @@ void make_set(const job& what, const std::vector<std::string>& sources,
     refuse_write(making, error.value());
   fragment_pool files(what, cache, options.apart, rows_memory(options),
                       options.stop);
-  const write_options how{making, rows_memory(options), options.stop, &files,
-                          &found, cached_nodes(what, cache, options)};
+  const write_options how{making,       rows_memory(options),
+                          options.stop, &files,
+                          &found,       cached_nodes(what, cache, options)};
   ledger::manifest about;
   about.sources = sources;
   about.content_id = key;

@@ -233,8 +233,7 @@ nlohmann::json set_identity(const job& what, prepare_cache& cache,
   return out;
 }
 
-nlohmann::json node_identity(const job& what, size_t node,
-                             prepare_cache& cache,
+nlohmann::json node_identity(const job& what, size_t node, prepare_cache& cache,
                              const store::work_watch& stop) {
   const graph::output output{false, node, 0};
   json out = with_sources(nodes_of(what, output), what, output);

@@ -28,12 +28,12 @@ nlohmann::json set_identity(const job& what, prepare_cache& cache,
 /// All that determines the rows of a node of the job's graph: the sources by
 /// their content, the nodes above it, itself, and the seed if one of them
 /// draws.
-nlohmann::json node_identity(const job& what, size_t node,
-                             prepare_cache& cache,
+nlohmann::json node_identity(const job& what, size_t node, prepare_cache& cache,
                              const store::work_watch& stop);
 
-/// Of that of a set, what determines the rows themselves: sources, columns and pipeline,
-/// but not how they are placed, cut and divided into training and test set.
+/// Of that of a set, what determines the rows themselves: sources, columns and
+/// pipeline, but not how they are placed, cut and divided into training and
+/// test set.
 nlohmann::json rows_identity(const nlohmann::json& set_identity);
 
 /// Whether the rows are read from sources, not made.

@@ -88,8 +88,8 @@ void fetch_tables(const std::string& uri, const std::string& manifest,
     if (failed.what_failed().code != errc::invalid_data)
       throw;
     throw ballast_error(errc::invalid_data,
-                        printable(uri) + " has no set that can be used: " +
-                            failed.what(),
+                        printable(uri) +
+                            " has no set that can be used: " + failed.what(),
                         "/data/train/uri");
   }
   fs::rename(making, cache.folder_of(key), error);
@@ -124,9 +124,9 @@ std::shared_ptr<store::file_lock> tables_here(const std::string& uri,
 
 } // namespace
 
-std::shared_ptr<prepared_set> open_set_in_store(const job& what,
-                                                const fs::path& cache_folder,
-                                                const prepare_options& options) {
+std::shared_ptr<prepared_set>
+open_set_in_store(const job& what, const fs::path& cache_folder,
+                  const prepare_options& options) {
   const std::string& uri = what.data.train.uri;
   const std::string manifest = manifest_of_stored(uri);
   const prepare_cache cache(cache_folder);

@@ -7,6 +7,7 @@
 #include "data/resampling/labelled_table.hpp"
 #include "data/resampling/resample.hpp"
 #include "data/resampling/resampled_batch.hpp"
+#include "data/sink/partial_path.hpp"
 #include "data/sink/record_writer.hpp"
 #include "data/sink/source_versions.hpp"
 #include "runtime/base/errors.hpp"
@@ -72,6 +73,7 @@ resample_file(const job& what, const resampling_request& request,
     if (progress)
       progress(line);
   };
+  partial_path::remove_left_over(request.file);
   check_writable(request.file);
   const source_versions sources(what.data, {request.node}, how.stop);
   tell("reading");
@@ -92,14 +94,16 @@ resample_file(const job& what, const resampling_request& request,
           .count();
   count(rows, after, out);
   tell("writing " + std::to_string(out.rows) + " rows");
-  const auto writer =
-      open_writer(request.file, resampled_schema(table, request.with_source));
+  partial_path made(request.file, partial_path::kind::file);
+  const auto writer = open_writer(request.file, made.path(),
+                                  resampled_schema(table, request.with_source));
   for (const auto& batch : batches) {
     store::check_stop(how.stop);
     writer->write(batch);
   }
   sources.check_unchanged();
   writer->finish();
+  partial_path::publish({&made});
   return out;
 }
 

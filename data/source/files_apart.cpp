@@ -50,6 +50,7 @@ bool has_fragments(source_format format) {
   case source_format::list_files:
   case source_format::idx:
   case source_format::synthetic:
+  case source_format::prepared:
     break;
   }
   return false;

@@ -1,4 +1,5 @@
 #include "data/source/source_table.hpp"
+#include "data/source/table_values.hpp"
 
 #include "data/base/stored_values.hpp"
 #include "data/graph/graph_sources.hpp"

@@ -167,33 +167,6 @@ std::string no_rows_note(size_t files, const std::string& first);
 /// "FILE: row 12", row counted from 1 within its file.
 std::string place_of(const source_table& table, uint64_t row);
 
-/// The values of a column by row: of a feature as stored, before any pipeline
-/// step, or of the label. ballast_error{invalid_data} at `pointer` lists the
-/// available columns.
-std::vector<double> column_values(const source_table& table,
-                                  const std::string& name,
-                                  const std::string& pointer);
-
-/// Calls `see` with the features of every row, in the order in which they lie
-/// (elsewhere: by place), as they are before any pipeline step.
-void for_each_place(
-    const source_table& table,
-    const std::function<void(uint64_t place, std::span<const float>)>& see);
-/// What for_each_place() was told, by row.
-template <class T>
-std::vector<T> by_row(const source_table& table, std::vector<T> by_place) {
-  if (table.elsewhere == nullptr)
-    return by_place;
-  std::vector<T> out(by_place.size());
-  for (uint64_t row = 0; row < out.size(); ++row)
-    out[row] = by_place[table.elsewhere->place_of(row)];
-  return out;
-}
-
-/// A row's features as stored, before any pipeline step; not verified where
-/// they lie elsewhere.
-void row_values(const source_table& table, uint64_t row, std::span<float> out);
-
 /// The smallest stored type that holds both.
 ledger::stored_type wider_type(ledger::stored_type a, ledger::stored_type b);
 /// Converts the features to a wider stored type.

@@ -92,6 +92,7 @@ std::unique_ptr<record_stream> open_table(const source_spec& spec,
   case source_format::images:
   case source_format::webdataset:
   case source_format::synthetic:
+  case source_format::prepared:
     break;
   }
   BALLAST_CHECK(false, "a format without named columns");

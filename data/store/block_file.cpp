@@ -79,8 +79,8 @@ private:
     const auto mine = blocks_.begin(); // stays where it is
     lock.unlock();
     const int64_t begin = number * how_.block_bytes;
-    arrow::Result<block_buffer> got = file_->ReadAt(
-        begin, std::min(how_.block_bytes, size() - begin));
+    arrow::Result<block_buffer> got =
+        file_->ReadAt(begin, std::min(how_.block_bytes, size() - begin));
     lock.lock();
     if (got.ok())
       mine->bytes = *got;

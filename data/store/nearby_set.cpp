@@ -38,10 +38,9 @@ std::unique_ptr<nearby_set> nearby_set::find(const fs::path& cache_folder,
     auto lock = std::make_unique<store::file_lock>(cache.lock_of(name));
     if (!take(*lock, store::file_lock::mode::shared))
       return nullptr;
-    return std::unique_ptr<nearby_set>(
-        new nearby_set(
-            std::make_unique<chunk_files>(cache.folder_of(name), set),
-            std::move(lock)));
+    return std::unique_ptr<nearby_set>(new nearby_set(
+        std::make_unique<chunk_files>(cache.folder_of(name), set),
+        std::move(lock)));
   } catch (const ballast_error&) {
     return nullptr; // the origin has it
   }

@@ -76,8 +76,8 @@ void copy_there(const fs::path& from, const stored_folder& to,
       throw ballast_error(errc::disk_full,
                           printable(name) + ": cannot be written: " +
                               std::generic_category().message(fault));
-    const auto block = take_arrow(in->Read(copied_at_once), errc::invalid_data,
-                                  from.string());
+    const auto block =
+        take_arrow(in->Read(copied_at_once), errc::invalid_data, from.string());
     if (block->size() == 0)
       break;
     check(out->Write(block), name);
@@ -108,10 +108,12 @@ stored_file piece(const stored_folder& place, const std::string& name) {
   std::optional<stored_file> out = file_in(place, name, pointer);
   if (!out)
     throw ballast_error(errc::invalid_data,
-                        printable(place.name) + ": the prepared set there "
-                                                "lacks " +
-                            name + "; write it again, with `ballast data "
-                                   "prepare JOB --to URI`",
+                        printable(place.name) +
+                            ": the prepared set there "
+                            "lacks " +
+                            name +
+                            "; write it again, with `ballast data "
+                            "prepare JOB --to URI`",
                         pointer);
   return *out;
 }

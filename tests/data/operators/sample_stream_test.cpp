@@ -51,8 +51,8 @@ std::string failure_of(const std::shared_ptr<arrow::RecordBatch>& rows,
 TEST(sample_stream, keeps_so_many_rows_in_their_order) {
   const spill_folder folder;
   const auto rows = three_kinds();
-  const auto got =
-      origins_of(*all_of(sampled_rows(stream_of(rows), {50}, folder.context())));
+  const auto got = origins_of(
+      *all_of(sampled_rows(stream_of(rows), {50}, folder.context())));
   EXPECT_EQ(got.size(), 50u);
   EXPECT_TRUE(std::is_sorted(got.begin(), got.end()));
   EXPECT_EQ(std::set(got.begin(), got.end()).size(), 50u);
@@ -62,10 +62,10 @@ TEST(sample_stream, keeps_so_many_rows_in_their_order) {
   EXPECT_EQ(all_of(sampled_rows(stream_of(rows), {5000}, folder.context()))
                 ->num_rows(),
             1000);
-  EXPECT_EQ(all_of(sampled_rows(stream_of(rows->Slice(0, 0)), {5},
-                                folder.context()))
-                ->num_rows(),
-            0);
+  EXPECT_EQ(
+      all_of(sampled_rows(stream_of(rows->Slice(0, 0)), {5}, folder.context()))
+          ->num_rows(),
+      0);
 }
 
 TEST(sample_stream, does_not_depend_on_memory_or_batches) {
@@ -91,8 +91,8 @@ TEST(sample_stream, has_so_many_of_each_value_missing_ones_too) {
   std::map<std::string, int> counts;
   for (int64_t row = 0; row < got->num_rows(); ++row)
     ++counts[got->column(0)->GetScalar(row).ValueOrDie()->ToString()];
-  EXPECT_EQ(counts, (std::map<std::string, int>{
-                        {"0", 20}, {"1", 20}, {"null", 10}}));
+  EXPECT_EQ(counts,
+            (std::map<std::string, int>{{"0", 20}, {"1", 20}, {"null", 10}}));
 }
 
 TEST(sample_stream, takes_each_row_equally_often_or_by_its_weight) {
@@ -121,8 +121,8 @@ TEST(sample_stream, other_seeds_choose_others_and_a_seed_the_same_for_ever) {
   operator_context context = folder.context();
   const auto of_seed = [&](uint64_t seed) {
     context.seed = seed;
-    return origins_of(*all_of(sampled_rows(stream_of(three_kinds()), {4},
-                                           context)));
+    return origins_of(
+        *all_of(sampled_rows(stream_of(three_kinds()), {4}, context)));
   };
   EXPECT_NE(of_seed(1), of_seed(2));
   EXPECT_EQ(of_seed(1), of_seed(1));
@@ -150,10 +150,9 @@ TEST(sample_stream, refuses_what_is_no_weight_with_its_row) {
 
 TEST(sample_stream, refuses_more_rows_than_its_memory_holds) {
   const spill_folder folder;
-  EXPECT_THAT(failure_of(many_rows(100'000, 10), {100'000},
-                         folder.context(1 << 20)),
-              testing::AllOf(HasSubstr("/data/graph/2/rows"),
-                             HasSubstr("keep fewer")));
+  EXPECT_THAT(
+      failure_of(many_rows(100'000, 10), {100'000}, folder.context(1 << 20)),
+      testing::AllOf(HasSubstr("/data/graph/2/rows"), HasSubstr("keep fewer")));
 }
 
 } // namespace

@@ -71,7 +71,8 @@ protected:
 
   const std::string above_ =
       R"({"op": "derive", "from": "numbers", "columns": {"d": "a + b"}})";
-  const std::string below_ = R"({"op": "filter", "where": "d > 0", "as": "some"})";
+  const std::string below_ =
+      R"({"op": "filter", "where": "d > 0", "as": "some"})";
   const std::string other_ =
       R"({"op": "filter", "where": "c > 1", "as": "some"})";
   temporary_folder folder_;

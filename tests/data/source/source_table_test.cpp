@@ -1,4 +1,5 @@
 #include "data/source/source_table.hpp"
+#include "data/source/table_values.hpp"
 
 #include "runtime/base/errors.hpp"
 #include "tests/data/source_builders.hpp"
