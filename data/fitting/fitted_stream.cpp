@@ -1,6 +1,7 @@
 #include "data/fitting/fitted_stream.hpp"
 
 #include "data/base/ordered_work.hpp"
+#include "data/expression/binding.hpp"
 #include "data/operators/operator_input.hpp"
 #include "data/operators/row_batches.hpp"
 #include "runtime/base/printable.hpp"
@@ -20,6 +21,7 @@ public:
                 operator_context context)
       : operator_stream(std::move(context)), terms_(std::move(terms)),
         in_(std::move(from), this->context()) {
+    prepare_functions();
     const arrow::Schema& input = *in_.schema();
     check_schema(*terms_.state, input, this->context().pointer);
     for (const learned_column& one : terms_.state->columns)

@@ -226,7 +226,7 @@ class Graph(BallastTest):
             temporary = self.ended_by(number, code, there, "data",
                                       "write", job, "sorted", f"{out}.csv")
             self.assertEqual(list(temporary.iterdir()), [])
-            parts = lambda _: list(self.folder.glob(f"out-{number}/*"))
+            parts = lambda _: list(self.folder.glob(f"out-{number}.*/*"))
             self.ended_by(number, code, parts, "data", "partition",
                           large, out, "--into", "3")
             self.assertEqual(list(self.folder.glob("out-*")), [])

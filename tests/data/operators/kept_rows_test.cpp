@@ -90,7 +90,7 @@ TEST_F(kept_rows_test, may_be_read_at_any_speed) {
 
 TEST_F(kept_rows_test, of_a_repeat_are_there_for_readers_that_come_later) {
   for (const uint64_t memory : {uint64_t{1}, uint64_t{1} << 30}) {
-    const auto store = kept(memory, true);
+    const auto store = kept(memory, late_readers::same_columns);
     expect_all(*kept_rows::reader(store));
     expect_all(*kept_rows::reader(store));
   }

@@ -24,7 +24,7 @@ std::string about(const job& what, const std::filesystem::path& cache,
 TEST(limited_memory, gives_the_same_set_for_every_placement) {
   temporary_folder folder;
   int caches = 0;
-  for (const std::string_view kind : words_of<placement_kind>)
+  for (const std::string_view kind : ballast::words_of<placement_kind>)
     for (double fraction : {0.0, 0.3}) {
       const job what = job_with(folder, "numbers",
                                 *parse_word<placement_kind>(kind), fraction);

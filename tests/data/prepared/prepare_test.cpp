@@ -77,7 +77,7 @@ TEST(prepare, cuts_each_workers_rows_into_chunks) {
 // of train or test, with its own values, and sample ids are 0 to N - 1.
 TEST(prepare, uses_every_source_row_exactly_once) {
   temporary_folder folder;
-  for (const std::string_view kind : words_of<placement_kind>) {
+  for (const std::string_view kind : ballast::words_of<placement_kind>) {
     if (kind == "column" || kind == "continuous")
       continue; // go by a column of a table
     for (double fraction : {0.0, 0.3}) {

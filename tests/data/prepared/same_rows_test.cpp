@@ -76,7 +76,7 @@ protected:
 };
 
 TEST_F(same_rows, are_placed_anew_in_every_way) {
-  for (const std::string_view kind : words_of<placement_kind>) {
+  for (const std::string_view kind : ballast::words_of<placement_kind>) {
     if (kind == "column" || kind == "continuous")
       continue; // go by a column
     const job first =
