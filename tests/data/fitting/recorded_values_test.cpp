@@ -59,7 +59,8 @@ TEST(recorded_values, of_quantiles) {
                   {0, 0.3, 0.5841121495327103, 1});
   expect_recorded({{"op", "quantile"}, {"quantiles", 5}, {"output", "normal"}},
                   {-5.199337582605575, -0.5244005127080409, 0.21242472142584182,
-                   5.199337582605575});
+                   5.199337582605575},
+                  1e-10); // its ends hang on how near to 1 a number comes
   fitted limits(
       {{"op", "clip_outliers"}, {"columns", {"x"}}, {"method", "mad"}},
       recorded(training));

@@ -90,7 +90,7 @@ TEST(graph_job, refuses_an_operator_and_an_option_that_are_not_there) {
             "\"drop\", \"rename\", \"cast\", \"derive\", \"flat_map\", "
             "\"map\", \"limit\", \"repeat\", \"batch\", \"unbatch\", "
             "\"concat\", \"zip\", \"mix\", \"join\", \"sort\", \"distinct\", "
-            "\"shuffle\", \"split\", \"cache\", \"prefetch\", "
+            "\"shuffle\", \"sample\", \"split\", \"cache\", \"prefetch\", "
             "\"impute\", \"standardize\", \"min_max\", \"max_abs\", "
             "\"robust\", \"power\", \"quantile\", \"log\", "
             "\"clip_outliers\", \"bin\", \"one_hot\", \"ordinal\", "
