@@ -1,6 +1,6 @@
 /// polynomial, pca and select_features: what several columns make together.
+#include "data/base/symmetric_eigen.hpp"
 #include "data/fitting/fitted_operator.hpp"
-#include "data/fitting/symmetric_eigen.hpp"
 #include "runtime/base/printable.hpp"
 #include "runtime/graph/fitted_words.hpp"
 

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <variant>
@@ -247,8 +248,7 @@ private:
       return {};
     compact();
     row_indices order(held_rows_);
-    for (size_t i = 0; i < order.size(); ++i)
-      order[i] = uint32_t(i);
+    std::iota(order.begin(), order.end(), uint32_t{0});
     strata_.clear();
     values_.reset();
     return {std::move(pieces_.front()), std::move(order), context()};

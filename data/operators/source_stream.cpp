@@ -1,6 +1,7 @@
 #include "data/operators/source_stream.hpp"
 
 #include "data/base/arrow_support.hpp"
+#include "data/expression/binding.hpp"
 #include "data/operators/origin_faults.hpp"
 #include "data/source/array_cells.hpp"
 #include "data/source/cell_type.hpp"
@@ -12,7 +13,6 @@
 #include <arrow/api.h>
 #include <arrow/compute/api_vector.h>
 #include <arrow/compute/cast.h>
-#include <arrow/compute/initialize.h>
 
 #include <span>
 #include <utility>
@@ -210,8 +210,7 @@ private:
     const auto& field = *schema_->field(index);
     if (column->type()->Equals(field.type()))
       return column;
-    static const arrow::Status ready = arrow::compute::Initialize();
-    check_arrow(ready, errc::internal, "Arrow's functions");
+    prepare_functions();
     if (column->type_id() == arrow::Type::RUN_END_ENCODED)
       return as_first(take_arrow(arrow::compute::RunEndDecode(column),
                                  errc::invalid_data,

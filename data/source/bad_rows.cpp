@@ -1,11 +1,11 @@
 #include "data/source/bad_rows.hpp"
 
 #include "data/base/arrow_support.hpp"
+#include "data/expression/binding.hpp"
 #include "data/source/array_cells.hpp"
 
 #include <arrow/api.h>
 #include <arrow/compute/api_vector.h>
-#include <arrow/compute/initialize.h>
 
 #include <algorithm>
 #include <utility>
@@ -25,8 +25,7 @@ void put_in_order(std::vector<bad_row>& rows) {
 selected_rows without_rows(const std::shared_ptr<arrow::RecordBatch>& batch,
                            const std::vector<bad_row>& bad) {
   constexpr const char* doing = "the rows that are good";
-  static const arrow::Status ready = arrow::compute::Initialize();
-  check_arrow(ready, errc::internal, doing);
+  prepare_functions();
   selected_rows out;
   size_t next = 0;
   arrow::Int64Builder indices;

@@ -133,11 +133,10 @@ public:
 
   source_table read() {
     std::vector<stored_file> files = stored_files(spec_, request_);
+    open_soon(files, request_.pointer + "/uri", whole_max_of(spec_));
     for (size_t i = 0; i < files.size(); ++i) {
       const uint64_t before = rows_read_;
       out_.files.push_back({files[i].name, before});
-      if (i == 0)
-        open_soon(files, request_.pointer + "/uri", whole_max_of(spec_));
       if (begun_ && apart_.can_begin() && is_decided(out_, rows_, request_))
         apart_.begin(files, i, choice_of(out_, rows_, texts_));
       if (!take_apart(i))

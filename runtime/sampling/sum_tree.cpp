@@ -95,18 +95,8 @@ void sum_tree::sum_up() {
       levels_[level][i / width].of[i % width] = levels_[level - 1][i].sum();
 }
 
-void sum_tree::put(size_t at, double weight) {
-  check_weight(weight);
-  BALLAST_CHECK(at < size_, "no such weight");
-  levels_.front()[at / width].of[at % width] = weight;
-}
-
 void sum_tree::set(size_t at, double weight) {
-  put(at, weight);
-  for (size_t level = 1; level < levels_.size(); ++level) {
-    at /= width;
-    levels_[level][at / width].of[at % width] = levels_[level - 1][at].sum();
-  }
+  set({&at, 1}, {&weight, 1});
 }
 
 BALLAST_VECTORIZED void sum_tree::set(std::span<const size_t> at,
@@ -119,8 +109,11 @@ BALLAST_VECTORIZED void sum_tree::set(std::span<const size_t> at,
     for (size_t i = 0; i < count; ++i)
       prefetch(levels_.front()[at[done + i] / width]);
     for (size_t i = 0; i < count; ++i) {
-      put(at[done + i], weights[done + i]);
-      nodes[i] = at[done + i] / width;
+      const size_t one = at[done + i];
+      check_weight(weights[done + i]);
+      BALLAST_CHECK(one < size_, "no such weight");
+      levels_.front()[one / width].of[one % width] = weights[done + i];
+      nodes[i] = one / width;
     }
     std::sort(nodes.begin(), nodes.begin() + std::ptrdiff_t(count));
     size_t different = count;
@@ -143,12 +136,9 @@ BALLAST_VECTORIZED void sum_tree::set(std::span<const size_t> at,
 }
 
 size_t sum_tree::draw(double unit) const {
-  BALLAST_CHECK(total() > 0, "nothing above 0 to draw");
-  double from = unit * total();
-  size_t at = 0;
-  for (size_t level = levels_.size(); level-- > 0;)
-    at = at * width + levels_[level][at].child_at(from);
-  return at;
+  size_t out = 0;
+  draw({&unit, 1}, {&out, 1});
+  return out;
 }
 
 BALLAST_VECTORIZED void sum_tree::draw(std::span<const double> units,

@@ -48,7 +48,6 @@ private:
   };
 
   void sum_up();
-  void put(size_t at, double weight);
 
   size_t size_ = 0;
   std::vector<std::vector<node>> levels_; // the weights, ..., the root

@@ -1,11 +1,11 @@
 // Goal: what is learned of rows has the same bits however they were cut and
 // whoever gathered which part; quantiles are exact, or within the bound that
 // they state. Method: tables, and random numbers against plain sums and sorts.
+#include "data/base/symmetric_eigen.hpp"
 #include "data/fitting/merge_tree.hpp"
 #include "data/fitting/moments.hpp"
 #include "data/fitting/power_lambda.hpp"
 #include "data/fitting/quantile_sketch.hpp"
-#include "data/fitting/symmetric_eigen.hpp"
 #include "runtime/base/random.hpp"
 
 #include <gmock/gmock.h>

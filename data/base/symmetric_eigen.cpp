@@ -1,4 +1,4 @@
-#include "data/fitting/symmetric_eigen.hpp"
+#include "data/base/symmetric_eigen.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -38,23 +38,27 @@ void rotate(std::vector<double>& a, std::vector<double>& vectors, size_t size,
   a[p * size + q] = a[q * size + p] = 0;
 }
 
+/// The square root of the sum of squares.
 double off_diagonal(const std::vector<double>& a, size_t size) {
   double sum = 0;
   for (size_t p = 0; p < size; ++p)
     for (size_t q = p + 1; q < size; ++q)
       sum += a[p * size + q] * a[p * size + q];
-  return sum;
+  return std::sqrt(sum);
 }
 
 } // namespace
 
-eigen_pairs eigen_of(std::vector<double> matrix, size_t size) {
+eigen_pairs eigen_of(std::vector<double> matrix, size_t size, double enough) {
   constexpr int sweeps_max = 60; // some ten are enough
   std::vector<double> vectors(size * size);
-  for (size_t i = 0; i < size; ++i)
+  double trace = 0;
+  for (size_t i = 0; i < size; ++i) {
     vectors[i * size + i] = 1;
+    trace += matrix[i * size + i];
+  }
   double before = off_diagonal(matrix, size);
-  for (int sweep = 0; sweep < sweeps_max && before > 0; ++sweep) {
+  for (int sweep = 0; sweep < sweeps_max && before > enough * trace; ++sweep) {
     for (size_t p = 0; p < size; ++p)
       for (size_t q = p + 1; q < size; ++q)
         rotate(matrix, vectors, size, p, q);
