@@ -84,15 +84,16 @@ graph::node read_node(const json& in, const std::string& name) {
   out.what = *what;
   out.from = in.at("from").get<std::vector<std::string>>();
   out.as = in.at("as").get<std::vector<std::string>>();
-  for (const auto& [key, value] : in.at("options").items()) {
-    const graph::option* known = graph::find_option(*what, key);
+  for (const auto& item : in.at("options").items()) {
+    const graph::option* known = graph::find_option(*what, item.key());
     if (known == nullptr)
-      refuse(name, "'" + word + "' has no option '" + printable(key) + "'");
+      refuse(name,
+             "'" + word + "' has no option '" + printable(item.key()) + "'");
     std::visit(
         [&](auto& place) {
-          place = value.template get<std::decay_t<decltype(place)>>();
+          place = item.value().template get<std::decay_t<decltype(place)>>();
         },
-        graph::option_of(out, key));
+        graph::option_of(out, item.key()));
   }
   return out;
 }

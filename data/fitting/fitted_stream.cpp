@@ -65,7 +65,7 @@ protected:
   }
 
   std::shared_ptr<arrow::RecordBatch> produce() override {
-    while (const rows_pointer rows = changed()) {
+    while (rows_pointer rows = changed()) {
       rows_out_ += uint64_t(rows->num_rows());
       if (rows->num_rows() > 0)
         return rows;

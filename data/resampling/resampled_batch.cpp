@@ -86,7 +86,7 @@ made_batch(const labelled_table& from, std::span<const made_row> rows,
 
 std::shared_ptr<arrow::Schema> resampled_schema(const labelled_table& from,
                                                 bool with_source) {
-  const std::shared_ptr<arrow::Schema> schema = from.all().schema();
+  std::shared_ptr<arrow::Schema> schema = from.all().schema();
   if (!with_source)
     return schema;
   if (schema->GetFieldIndex(source_column) >= 0)

@@ -343,7 +343,8 @@ private:
     return "chunk " + to_string(chunk.id) + " of " + to_string(part);
   }
 
-  /// The value, or ballast_error{unreachable} that names the peer.
+  /// The value, or ballast_error that names the peer: unreachable, or
+  /// invalid_data if what it holds is damaged there.
   template <class T>
   T take(arrow::Result<T> result, const std::string& late,
          const std::string& what) const {
@@ -377,7 +378,8 @@ private:
       why = "nothing answers there, or the connection broke off";
     else if (cancelled)
       why = "the transfer was broken off";
-    throw ballast_error(errc::unreachable,
+    throw ballast_error(status.IsSerializationError() ? errc::invalid_data
+                                                      : errc::unreachable,
                         "data service " + address_ + ", " + what + ": " + why);
   }
 

@@ -28,6 +28,15 @@ constexpr int64_t message_bytes = int64_t(bulk_message_bytes);
 /// Smaller chunks share messages of about this size.
 constexpr uint64_t shared_message_bytes = 256 << 10;
 
+/// What is damaged where it is held is so for whoever asks again, which the
+/// client tells from what may pass by.
+arrow::Status refusal(const std::exception& error) {
+  const auto* known = dynamic_cast<const ballast_error*>(&error);
+  return known != nullptr && known->what_failed().code == errc::invalid_data
+             ? arrow::Status::SerializationError(error.what())
+             : arrow::Status::UnknownError(error.what());
+}
+
 /// Reads one chunk after another while the stream is written, so that a long
 /// ticket costs no memory. Small chunks that follow each other share a message:
 /// a message costs as much as the copy of a few hundred rows.
@@ -82,7 +91,7 @@ private:
     try {
       next_ = find_(ticket_.part, id);
     } catch (const std::exception& error) {
-      return arrow::Status::UnknownError(error.what());
+      return refusal(error);
     }
     return next_ ? arrow::Status::OK() : missing(ticket_.part, id);
   }
@@ -185,7 +194,7 @@ public:
         ARROW_RETURN_NOT_OK(write_in_parts(*batch, *out));
       }
     } catch (const std::exception& error) {
-      return arrow::Status::UnknownError(error.what());
+      return refusal(error);
     }
   }
 

@@ -95,10 +95,6 @@ void sum_tree::sum_up() {
       levels_[level][i / width].of[i % width] = levels_[level - 1][i].sum();
 }
 
-void sum_tree::set(size_t at, double weight) {
-  set({&at, 1}, {&weight, 1});
-}
-
 BALLAST_VECTORIZED void sum_tree::set(std::span<const size_t> at,
                                       std::span<const double> weights) {
   BALLAST_CHECK(at.size() == weights.size(), "not a weight for each place");
@@ -135,12 +131,6 @@ BALLAST_VECTORIZED void sum_tree::set(std::span<const size_t> at,
   }
 }
 
-size_t sum_tree::draw(double unit) const {
-  size_t out = 0;
-  draw({&unit, 1}, {&out, 1});
-  return out;
-}
-
 BALLAST_VECTORIZED void sum_tree::draw(std::span<const double> units,
                                        std::span<size_t> out) const {
   BALLAST_CHECK(units.size() == out.size(), "not a place for each draw");
@@ -163,6 +153,18 @@ BALLAST_VECTORIZED void sum_tree::draw(std::span<const double> units,
       }
     done += count;
   }
+}
+
+// Behind the functions of several versions that they call, as Clang wants it.
+
+void sum_tree::set(size_t at, double weight) {
+  set({&at, 1}, {&weight, 1});
+}
+
+size_t sum_tree::draw(double unit) const {
+  size_t out = 0;
+  draw({&unit, 1}, {&out, 1});
+  return out;
 }
 
 } // namespace ballast::sampling

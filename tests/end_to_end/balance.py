@@ -86,7 +86,8 @@ class Balance(BallastTest):
         budget = 1.25 * 0.05
         run.wait_for(lambda: self.balanced(run) and
                      self.balanced(run)[-1]["skew_tv_max"] <= budget,
-                     "skew below the budget")
+                     lambda: f"skew below {budget}, there were "
+                     f"{[e['skew_tv_max'] for e in self.balanced(run)]}", 150)
         report = self.ended_exactly(run)
         self.assertGreater(report["skew_tv_start"], 0.7)
         self.assertLessEqual(report["skew_tv_max"], budget)

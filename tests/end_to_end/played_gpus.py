@@ -125,9 +125,11 @@ class Stragglers(PlayedGpus, BallastTest):
         self.assertIn("cuda:0: slowed down by heat", answer["device_trouble"])
 
         self.gpu(60, WELL)
-        over = wait_until(lambda: [e for e in self.stragglers(run)
-                                   if e["over"]], "the end of it", 30)
-        self.assertIn("is well again", over[0]["reason"])
+        # On a crowded machine a worker may have waited for its rows as well,
+        # whose end is told for itself.
+        wait_until(lambda: [e for e in self.stragglers(run) if e["over"] and
+                            "is well again" in e["reason"]],
+                   "the end of it", 60)
         self.ballast("ctl", "stop", "--to", run)
 
     def test_a_gpu_that_fails_is_named_while_its_worker_keeps_up(self):

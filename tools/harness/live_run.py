@@ -127,11 +127,13 @@ class LiveRun(ObservedRun):
                 for pid in one.family()]
 
     def wait_for(self, condition, what, seconds=60):
-        """Looks rarely: to look costs time of a processor that trains."""
+        """Looks rarely: to look costs time of a processor that trains. `what` is
+        a text, or gives one when it was in vain."""
         until = time.monotonic() + patience(seconds)
         while not condition():
             self.ended()
             if time.monotonic() > until:
+                what = what() if callable(what) else what
                 raise AssertionError(f"waited {seconds} s in vain for {what}: "
                                      f"{self.members} {self.process}")
             time.sleep(0.025)

@@ -59,7 +59,7 @@ protected:
   }
   std::string refused(const std::string& method,
                       const std::string& label = "bought") {
-    const std::string out =
+    std::string out =
         refusal_of([&] { run(method, {}, false, label); }, errc::invalid_data);
     EXPECT_FALSE(fs::exists(folder_ / "out.parquet"));
     return out;

@@ -391,18 +391,36 @@ TEST_F(chunk_flight, moves_a_chunk_that_is_larger_than_one_message) {
     EXPECT_LE(bytes, bulk_message_bytes + 200'000);
 }
 
-TEST_F(chunk_flight, survives_a_finder_that_throws) {
-  auto service = chunk_service::start("127.0.0.1", 0, "t",
-                                      [](data_part, chunk_id) -> chunk_ptr {
-                                        throw ballast_error(errc::invalid_data,
-                                                            "the map is gone");
-                                      },
-                                      {});
-  auto client = chunk_client::connect(service->address(), "t", 10s);
-  const std::vector<ledger::chunk_info> infos{
-      info_of(*some_chunk<uint8_t>(0, 5, row))};
-  EXPECT_THAT(failure_of([&] { fetch_all(*client, infos); }).message,
-              HasSubstr("the map is gone"));
+TEST_F(chunk_flight, tells_what_is_damaged_there_from_what_may_pass_by) {
+  for (const errc thrown : {errc::invalid_data, errc::device_failed}) {
+    auto service = chunk_service::start(
+        "127.0.0.1", 0, "t",
+        [&](data_part, chunk_id id) -> chunk_ptr {
+          if (id == chunk_id{0})
+            return some_chunk<uint8_t>(0, 5, row);
+          throw ballast_error(thrown, "the map is gone");
+        },
+        {});
+    auto client = chunk_client::connect(service->address(), "t", 10s);
+    const std::vector<ledger::chunk_info> infos{
+        info_of(*some_chunk<uint8_t>(0, 5, row)),
+        info_of(*some_chunk<uint8_t>(1, 5, row))};
+    const std::vector<ledger::row_ref> rows{{chunk_id{1}, 2}};
+    const errc expected =
+        thrown == errc::invalid_data ? thrown : errc::unreachable;
+    // Behind a good one, as the first of the stream, and as a row alone.
+    for (const std::function<void()>& ask : std::vector<std::function<void()>>{
+             [&] { fetch_all(*client, infos); },
+             [&] { fetch_all(*client, {infos[1]}); },
+             [&] {
+               client->fetch_rows(data_part::train, rows, row,
+                                  bulk_watch(10s));
+             }}) {
+      const failure told = failure_of(ask);
+      EXPECT_EQ(told.code, expected) << told.message;
+      EXPECT_THAT(told.message, HasSubstr("the map is gone"));
+    }
+  }
 }
 
 TEST_F(chunk_flight, refuses_a_port_that_is_taken) {
