@@ -7,6 +7,7 @@
 #include "runtime/base/errors.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace ballast::data {
@@ -22,7 +23,7 @@ constexpr uint64_t bucket_buffer_least = 16 << 10;
 /// Of a row while it is loaded: its place, its position, and its rank.
 constexpr uint64_t place_bytes = 20;
 /// Rows that are asked for before they are copied.
-constexpr size_t rows_ahead = 12;
+constexpr size_t rows_ahead = 16;
 
 void prefetch(const unsigned char* at, size_t bytes) {
   constexpr size_t line = 64;
@@ -242,13 +243,21 @@ void gathered_rows::gather(std::span<const uint64_t> samples, uint64_t before,
                       each;
   };
   const size_t values = each / stored_bytes(from_);
+  // Where a row lies is far away itself, so it is looked up once.
+  std::array<const unsigned char*, rows_ahead> asked{};
+  const auto ask = [&](size_t i) {
+    if (i < samples.size())
+      prefetch(asked[i % rows_ahead] = at(i), each);
+  };
+  for (size_t i = 0; i < rows_ahead; ++i)
+    ask(i);
   for (size_t i = 0; i < samples.size(); ++i, out += row_bytes_) {
-    if (i + rows_ahead < samples.size())
-      prefetch(at(i + rows_ahead), each);
+    const unsigned char* const row = asked[i % rows_ahead];
+    ask(i + rows_ahead);
     if (from_ == to_)
-      std::memcpy(out, at(i), each);
+      std::memcpy(out, row, each);
     else
-      convert_values(at(i), from_, values, to_, out);
+      convert_values(row, from_, values, to_, out);
   }
 }
 

@@ -23,50 +23,76 @@ void prefetch(const Node& node) {
   __builtin_prefetch(&node.of[8], 1);
 }
 
+using four = double __attribute__((vector_size(32)));
+using four_weights = four __attribute__((may_alias)); // where they lie
+using mask = int64_t __attribute__((vector_size(32)));
+
+/// Takes what comes first off `from` where it lies behind that, unless nothing
+/// comes behind: rounding may lead past the end of the parts, but never to what
+/// is 0. All lanes are equal. Without branches, which would be guessed wrongly
+/// half of the time.
+[[gnu::always_inline]] inline void go_on(four& from, const four& first,
+                                         const four& second, mask& out) {
+  out = (from >= first) & (second > 0);
+  from -= out ? first : four{};
+}
+
 } // namespace
 
-/// The sums of what is 8, 4, 2 and 1 apart: a tree of pairs over 16 weights. In
-/// vectors by hand, because what is stored in parts and loaded as a whole
-/// stalls.
-struct sum_tree::node::pairs {
-  using four = double __attribute__((vector_size(32)));
-
-  [[gnu::always_inline]] explicit pairs(const node& at) {
-    four parts[width / 4];
-    static_assert(sizeof parts == sizeof at.of);
-    std::memcpy(parts, at.of.data(), sizeof parts);
-    of_8[0] = parts[0] + parts[2];
-    of_8[1] = parts[1] + parts[3];
-    of_4 = of_8[0] + of_8[1];
-    of_2[0] = of_4[0] + of_4[2];
-    of_2[1] = of_4[1] + of_4[3];
+/// 16 weights and their sums, in registers alone: what is stored in parts and
+/// loaded as a whole, or the other way round, stalls. A tree of pairs: halves,
+/// vectors, halves of vectors, weights.
+struct sum_tree::node::parts {
+  [[gnu::always_inline]] explicit parts(const node& at)
+      : parts(*reinterpret_cast<const four_weights (*)[width / 4]>(&at.of)) {}
+  [[gnu::always_inline]] explicit parts(const four_weights (&at)[width / 4])
+      : of{at[0], at[1], at[2], at[3]} {
+    const four low = __builtin_shufflevector(of[0], of[1], 0, 4, 2, 6) +
+                     __builtin_shufflevector(of[0], of[1], 1, 5, 3, 7);
+    const four high = __builtin_shufflevector(of[2], of[3], 0, 4, 2, 6) +
+                      __builtin_shufflevector(of[2], of[3], 1, 5, 3, 7);
+    vectors = __builtin_shufflevector(low, high, 0, 1, 4, 5) +
+              __builtin_shufflevector(low, high, 2, 3, 6, 7);
+    halves = vectors + __builtin_shufflevector(vectors, vectors, 1, 0, 3, 2);
   }
 
-  four of_8[2], of_4; // 8 and 4 sums
-  double of_2[2];
+  four of[width / 4];
+  four vectors; // the sum of each
+  four halves;  // the first, again, the second, again
 };
 
 [[gnu::always_inline]] inline double sum_tree::node::sum() const {
-  const pairs sums(*this);
-  return sums.of_2[0] + sums.of_2[1];
+  const parts has(*this);
+  return has.halves[0] + has.halves[2];
 }
 
-/// Without branches, which would be guessed wrongly half of the time. Rounding
-/// may lead past the end of the parts, but never to what is 0.
 [[gnu::always_inline]] inline size_t
 sum_tree::node::child_at(double& from) const {
-  const pairs sums(*this);
-  size_t at = 0;
-  const auto choose = [&](double first, double second, size_t far) {
-    const bool go_on = (from >= first) & (second > 0);
-    from -= double(go_on) * first;
-    at += size_t(go_on) * far;
-  };
-  choose(sums.of_2[0], sums.of_2[1], 1);
-  choose(sums.of_4[at], sums.of_4[at + 2], 2);
-  choose(sums.of_8[0][at], sums.of_8[1][at], 4);
-  choose(of[at], of[at + 8], 8);
-  return at;
+  const parts has(*this);
+  four left = four{} + from;
+  mask half{};
+  go_on(left, __builtin_shufflevector(has.halves, has.halves, 0, 0, 0, 0),
+        __builtin_shufflevector(has.halves, has.halves, 2, 2, 2, 2), half);
+  const four sums =
+      half ? __builtin_shufflevector(has.vectors, has.vectors, 2, 3, 2, 3)
+           : __builtin_shufflevector(has.vectors, has.vectors, 0, 1, 0, 1);
+  mask vector{};
+  go_on(left, __builtin_shufflevector(sums, sums, 0, 0, 2, 2),
+        __builtin_shufflevector(sums, sums, 1, 1, 3, 3), vector);
+  const four first = half ? has.of[2] : has.of[0];
+  const four second = half ? has.of[3] : has.of[1];
+  const four here = vector ? second : first;
+  const four pairs = here + __builtin_shufflevector(here, here, 1, 0, 3, 2);
+  mask pair{};
+  go_on(left, __builtin_shufflevector(pairs, pairs, 0, 0, 0, 0),
+        __builtin_shufflevector(pairs, pairs, 2, 2, 2, 2), pair);
+  const four two = pair ? __builtin_shufflevector(here, here, 2, 3, 2, 3)
+                        : __builtin_shufflevector(here, here, 0, 1, 0, 1);
+  mask one{};
+  go_on(left, __builtin_shufflevector(two, two, 0, 0, 2, 2),
+        __builtin_shufflevector(two, two, 1, 1, 3, 3), one);
+  from = left[0];
+  return size_t(((half & 8) | (vector & 4) | (pair & 2) | (one & 1))[0]);
 }
 
 sum_tree::sum_tree(size_t weights) : size_(weights) {

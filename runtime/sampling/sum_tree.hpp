@@ -44,7 +44,7 @@ private:
     double sum() const;
     /// Takes what is before the child off `from`.
     size_t child_at(double& from) const;
-    struct pairs;
+    struct parts;
   };
 
   void sum_up();
