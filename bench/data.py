@@ -19,12 +19,13 @@ batches  10^6 rows of a CSV file to shuffled, scaled batches of 256, all on one
          of the processes, of which Python's imports take seconds.
 again    The CSV file once more with another placement, number of workers and
          rows of a chunk, over the first time: no source is read again.
-sources  A table of PostgreSQL and files in S3 behind a slow link (bench/lib/sources.py).
+postgres  A table of PostgreSQL (bench/lib/sources.py).
+s3       Files in S3 behind a slow link (bench/lib/sources.py).
 preparing  Files that two hosts prepare, over one host (bench/lib/preparing.py).
 memory   Rows prepared, sorted, shuffled, joined and made distinct in a control group
          with a tenth of their size as memory, over no limit (bench/lib/limited.py).
 
-The last three need root and are measured only with --only.
+The last four need root and are measured only with --only.
 
 All use as many threads as the machine has cores. The peers' environment is made
 by  bench/peers/setup.sh DIR tables  (about 1 GB), that for images by
@@ -329,11 +330,12 @@ PARTS = {
     "csv": csv,
     "tables": tables,
     "again": again,
-    "sources": sources.sources,
+    "postgres": sources.postgres,
+    "s3": sources.s3,
     "preparing": functools.partial(preparing.preparing, write=write_numbers),
     "memory": limited.memory,
 }
-ONLY_IF_ASKED = ["sources", "preparing", "memory"]
+ONLY_IF_ASKED = ["postgres", "s3", "preparing", "memory"]
 
 
 def main():
@@ -344,6 +346,7 @@ def main():
             help="environment with torchvision and loaders, made by bench/peers/setup.sh DIR data (default: that of --peers)",
         )
         p.add_argument("--rows", type=int, default=10_000_000, help="of the larger table (default 10^7)")
+        p.add_argument("--s3-rows", type=int, default=5_000_000, help="of the files in S3, 76 bytes each (default 5000000)")
         p.add_argument("--images", type=int, default=4000, help="of the folder that is prepared (default 4000)")
         p.add_argument("--memory-gb", type=float, default=2, help="size of the rows of the part memory (default 2)")
         p.add_argument("--limit-mb", type=int, default=200, help="and the limit of their memory (default 200)")

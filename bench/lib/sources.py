@@ -1,4 +1,4 @@
-"""How fast rows come from other machines: the part `sources` of bench/data.py.
+"""How fast rows come from other machines: the parts `postgres` and `s3` of bench/data.py.
 
 PostgreSQL: a table of 10 columns to an Arrow file in memory, over 4 connections,
 beside `psql`, which copies as many parts in binary form to /dev/null, ConnectorX
@@ -142,7 +142,7 @@ def put_files(folder, endpoint, rows):
 
 def s3(options, measured, verdicts):
     raw = {}
-    rows = max(FILES, options.rows // 10)
+    rows = max(FILES, options.s3_rows)
     try:
         with two_hosts(built(options, "wire"), LINK_MBIT, LINK_DELAY_US):
             moto = subprocess.Popen(
@@ -242,7 +242,3 @@ def phases(folder):
     text = subprocess.run(get, capture_output=True, text=True).stdout
     found = re.findall(r'ballast_step_seconds_sum{.*phase="(\w+)".*} (\S+)', text)
     return {name: float(s) for name, s in found} if found else None
-
-
-def sources(options, measured, verdicts):
-    return {"postgres": postgres(options, measured, verdicts), "s3": s3(options, measured, verdicts)}

@@ -1,6 +1,7 @@
 #include "data/graph/graph_builder.hpp"
 
 #include "data/base/content_hash.hpp"
+#include "data/base/ordered_work.hpp"
 #include "data/graph/graph_sources.hpp"
 #include "data/graph/schema_alone.hpp"
 #include "data/operators/counted_stream.hpp"
@@ -15,10 +16,12 @@
 #include "data/operators/split_stream.hpp"
 #include "data/operators/timed_stream.hpp"
 #include "data/operators/united_stream.hpp"
+#include "data/resampling/resampled_stream.hpp"
 #include "data/store/host_memory.hpp"
 #include "runtime/base/check.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/random.hpp"
+#include "runtime/graph/resampling_node.hpp"
 
 #include <arrow/api.h>
 #include <nlohmann/json.hpp>
@@ -323,6 +326,11 @@ stream_pointer graph_builder::of_one(const graph::node& one,
     return distinct_rows(std::move(from), value_of<texts>(one, "on"), how);
   case op::shuffle:
     return shuffle_rows(std::move(from), how);
+  case op::resample:
+    return resampled_stream(std::move(from),
+                            {value_of<std::string>(one, "label"),
+                             graph::resampling_of(one).value, work_threads()},
+                            how);
   case op::sample:
     return sampled_rows(std::move(from),
                         {value_of<uint64_t>(one, "rows"),

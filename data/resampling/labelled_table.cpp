@@ -33,12 +33,13 @@ bool class_before(const std::string& a, const std::string& b, bool numbers) {
 } // namespace
 
 labelled_table::labelled_table(std::shared_ptr<arrow::RecordBatch> all,
-                               int label, bool numbers, std::string source)
-    : all_(std::move(all)), label_(label), source_(std::move(source)) {
+                               int label, bool numbers, names called)
+    : all_(std::move(all)), label_(label), called_(std::move(called)) {
   if (all_->num_rows() >= int64_t{no_row})
     throw ballast_error(errc::invalid_data,
-                        printable(source_) + ": has more than 4 * 10^9 rows, "
-                                             "which resampling does not take");
+                        printable(called_.source) +
+                            ": has more than 4 * 10^9 rows, "
+                            "which resampling does not take");
   read_label();
   if (numbers)
     read_numbers();
@@ -53,7 +54,9 @@ labelled_rows labelled_table::rows() const {
 }
 
 std::string labelled_table::place_of(int column, int64_t row) const {
-  return printable(source_) + ": row " + std::to_string(row + 1) +
+  return (called_.of_row ? called_.of_row(row)
+                         : printable(called_.source) + ": row " +
+                               std::to_string(row + 1)) +
          ", column '" + printable(all_->schema()->field(column)->name()) + "'";
 }
 
@@ -67,7 +70,8 @@ void labelled_table::read_label() {
       throw ballast_error(errc::invalid_data,
                           place_of(label_, row) +
                               ": the label is missing; expected a class in "
-                              "each row, so leave these rows out with --where");
+                              "each row, so leave these rows out before, by "
+                              "--where or a \"filter\"");
     const auto [at, fresh] =
         known.emplace(cell_of(cells, row), uint32_t(names_.size()));
     if (fresh) {
@@ -77,7 +81,7 @@ void labelled_table::read_label() {
     of_row_[size_t(row)] = at->second;
     if (names_.size() > classes_max)
       throw ballast_error(errc::invalid_data,
-                          printable(source_) + ": column '" +
+                          printable(called_.source) + ": column '" +
                               printable(all_->schema()->field(label_)->name()) +
                               "' has more than " + std::to_string(classes_max) +
                               " values; expected classes");
@@ -107,7 +111,7 @@ void labelled_table::read_numbers() {
     if (!holds_numbers(*all_->column(c)->type()))
       throw ballast_error(
           errc::invalid_data,
-          printable(source_) + ": column '" +
+          printable(called_.source) + ": column '" +
               printable(all_->schema()->field(c)->name()) + "' is of type " +
               all_->column(c)->type()->ToString() +
               "; this method measures distances and expects numbers in all "
@@ -117,7 +121,7 @@ void labelled_table::read_numbers() {
   }
   if (columns_.empty())
     throw ballast_error(errc::invalid_data,
-                        printable(source_) +
+                        printable(called_.source) +
                             ": has no column beside the label; this method "
                             "expects one of numbers or more");
   values_.resize(of_row_.size() * columns_.size());

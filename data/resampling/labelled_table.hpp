@@ -11,6 +11,7 @@
 #include <arrow/type_fwd.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,10 +20,16 @@ namespace ballast::data {
 
 class labelled_table {
 public:
+  /// For messages: what the rows are called, and each of them.
+  struct names {
+    std::string source;
+    /// Empty: by its number in the source.
+    std::function<std::string(int64_t row)> of_row = {};
+  };
+
   /// `label`: the column's number. `numbers`: whether the others are needed.
-  /// `source`: for messages.
   labelled_table(std::shared_ptr<arrow::RecordBatch> all, int label,
-                 bool numbers, std::string source);
+                 bool numbers, names called);
   labelled_table(const labelled_table&) = delete;
 
   labelled_rows rows() const;
@@ -42,7 +49,7 @@ private:
 
   const std::shared_ptr<arrow::RecordBatch> all_;
   const int label_;
-  const std::string source_;
+  const names called_;
   std::vector<int> columns_;
   std::vector<double> values_; // rows x columns
   std::vector<uint32_t> of_row_;

@@ -105,6 +105,12 @@ resampled_rows done(const resampling_task& task) {
 
 } // namespace
 
+bool needs_numbers(const graph::resampling_order& order) {
+  return graph::about(order.what).needs_numbers ||
+         (order.options.contains("shrinkage") &&
+          order.get<double>("shrinkage") > 0);
+}
+
 resampled_rows resample(const labelled_rows& rows,
                         const graph::resampling_order& order, uint64_t seed,
                         const work_terms& how) {

@@ -16,6 +16,10 @@
 
 namespace ballast::data {
 
+/// Whether distances are measured, so that all columns but the label must be
+/// numbers.
+bool needs_numbers(const graph::resampling_order& order);
+
 resampled_rows resample(const labelled_rows& rows,
                         const graph::resampling_order& order, uint64_t seed,
                         const work_terms& how);

@@ -56,13 +56,6 @@ void count(const labelled_rows& rows, const resampled_rows& after,
   out.rows = after.kept.size() + after.made.size();
 }
 
-/// Whether distances are measured, so that all columns must be numbers.
-bool needs_numbers(const graph::resampling_order& order) {
-  return graph::about(order.what).needs_numbers ||
-         (order.options.contains("shrinkage") &&
-          order.get<double>("shrinkage") > 0);
-}
-
 } // namespace
 
 resampling_report
@@ -80,7 +73,7 @@ resample_file(const job& what, const resampling_request& request,
   const auto all = rows_read(what, request, how);
   const labelled_table table(
       all, find_column(*all->schema(), request.label, "--label"),
-      needs_numbers(request.order), request.source);
+      needs_numbers(request.order), {request.source});
   resampled_schema(table, request.with_source); // refuses a name that is taken
   const labelled_rows rows = table.rows();
   tell(to_string(request.order.what) + " of " +

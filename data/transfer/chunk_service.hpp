@@ -58,8 +58,8 @@ public:
   /// fetches it once more. ballast_error{unreachable} (also: the peer lacks a
   /// chunk) or {invalid_data} (damaged twice) names source and chunk; chunks
   /// passed on before remain valid. {invalid_data} also where the peer itself
-  /// reads that its chunk is damaged, at once. A stall is {unreachable}, too, and reports
-  /// how many bytes had arrived and how long nothing did.
+  /// reads that its chunk is damaged, at once. A stall is {unreachable}, too,
+  /// and reports how many bytes had arrived and how long nothing did.
   virtual void
   fetch(data_part part, std::span<const ledger::chunk_info> chunks,
         const ledger::row_shape& row, const bulk_watch& how,

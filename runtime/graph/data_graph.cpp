@@ -2,6 +2,7 @@
 
 #include "runtime/base/check.hpp"
 #include "runtime/base/nearest_word.hpp"
+#include "runtime/graph/resampling_node.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -194,6 +195,9 @@ void wiring::check(const node& one, size_t index) {
     check_split(one, refuse);
   if (one.what == op::sort)
     check_sort(one, refuse);
+  if (one.what == op::resample)
+    if (const failure wrong = resampling_of(one).mistake)
+      refuse(wrong.pointer.substr(1), wrong.message);
   if (one.what == op::join) {
     const auto on = value_of<texts>(one, "on");
     const auto right = value_of<texts>(one, "on_right");

@@ -85,7 +85,8 @@ std::vector<failure> leaks(const wiring& wires, const std::vector<node>& nodes,
     used.merge(std::set<size_t>(wires.needs(*test).nodes));
   origin_finder origins(wires, nodes, same);
   for (size_t i : used) {
-    if (!about(nodes[i].what).fitted)
+    const bool resamples = nodes[i].what == op::resample;
+    if (!resamples && !about(nodes[i].what).fitted)
       continue;
     const std::vector<origin_rows> learned =
         origins.of(wires.inputs()[i].at(0));
@@ -98,14 +99,20 @@ std::vector<failure> leaks(const wiring& wires, const std::vector<node>& nodes,
     };
     std::string why;
     if (test && shares(*test))
-      why = "learns from its first input, which may hold rows of /data/test; "
-            "put a \"split\" before it and its part for training first, or "
-            "let /data/test come from another source";
+      why = (resamples ? "makes rows of its input, which may hold rows of "
+                         "/data/test; put a \"split\" before it and resample "
+                         "its part for training alone"
+                       : "learns from its first input, which may hold rows of "
+                         "/data/test; put a \"split\" before it and its part "
+                         "for training first") +
+            std::string(", or let /data/test come from another source");
     else if (held_out && shares(train))
-      why = "learns from its first input, of which /data/test_fraction makes "
-            "rows of the test set; put a \"split\" before it and name its "
-            "parts in /data/train and /data/test, or let /data/test_fraction "
-            "be 0";
+      why = (resamples ? "makes rows of its input"
+                       : "learns from its first input") +
+            std::string(", of which /data/test_fraction makes rows of the test "
+                        "set; put a \"split\" before it and name its parts in "
+                        "/data/train and /data/test, or let "
+                        "/data/test_fraction be 0");
     const std::string pointer = pointer_of(i) + "/from";
     if (!why.empty())
       out.push_back({errc::invalid_job,

@@ -1,5 +1,7 @@
 #include "runtime/graph/operator_catalogue.hpp"
 
+#include "runtime/graph/resampling_methods.hpp"
+
 #include <algorithm>
 
 namespace ballast::graph {
@@ -255,6 +257,26 @@ void add_ordered(std::vector<operator_about>& all) {
             "share of the weight that is left. Empty: all have the same "
             "chance.",
             text()}}});
+  all.push_back(
+      {.what = op::resample,
+       .doc = "Other shares of the classes: draws rows, adds rows between "
+              "others, or removes rows by what is around them, as `ballast "
+              "data resample` does. Only for rows to train on; holds all of "
+              "them in memory, and reads every column.",
+       .how = flow::blocking,
+       .seeded = true,
+       .options = {
+           {"label", "The column of the class.", text(), true},
+           {.name = "method",
+            .doc = "See [resampling.md](resampling.md#methods-and-options).",
+            .usual = text(),
+            .required = true,
+            .words = all_words<resampling>()},
+           {.name = "options",
+            .doc = "What the method is told: `{\"k_neighbors\": 3}`; by name, "
+                   "as in resampling.md.",
+            .usual = by_column(),
+            .is = option::kind::json}}});
   all.push_back(
       {.what = op::split,
        .doc = "Deals the rows into several parts, one for each name in `as`; "

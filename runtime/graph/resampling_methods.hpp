@@ -78,10 +78,12 @@ struct resampling_order {
 
 struct resampling_result {
   resampling_order value;
-  failure mistake; // {usage}, or {not_in_build} of a method that comes later
+  /// {usage}, or {not_in_build} of a method that comes later; `pointer` says of
+  /// what: "/method", "/options", "/options/NAME".
+  failure mistake;
 };
 
-/// From the words of the command line: the method's name, and NAME=VALUE.
+/// From words: the method's name, and NAME=VALUE.
 resampling_result parse_resampling(std::string_view method,
                                    const std::vector<std::string>& options);
 

@@ -72,8 +72,8 @@ std::string read_value(const option& one, const std::string& said,
   return "";
 }
 
-failure usage(std::string message) {
-  return {errc::usage, std::move(message), ""};
+failure usage(std::string message, std::string pointer) {
+  return {errc::usage, std::move(message), std::move(pointer)};
 }
 
 failure read_option(const resampling_about& method, const std::string& said,
@@ -81,9 +81,9 @@ failure read_option(const resampling_about& method, const std::string& said,
   const std::string name = to_string(method.what);
   const size_t equals = said.find('=');
   if (equals == std::string::npos)
-    return usage("--option: expected NAME=VALUE, such as k_neighbors=5, "
-                 "found " +
-                 printable(said));
+    return usage("expected NAME=VALUE, such as k_neighbors=5, found " +
+                     printable(said),
+                 "/options");
   const std::string key = said.substr(0, equals);
   std::vector<std::string> known;
   for (const option& one : method.options) {
@@ -94,11 +94,13 @@ failure read_option(const resampling_about& method, const std::string& said,
         read_value(one, said.substr(equals + 1), out.options[key]);
     if (expected.empty())
       return {};
-    return usage("--option " + key + ": expected " + expected + ", found " +
-                 printable(said.substr(equals + 1)));
+    return usage("expected " + expected + ", found " +
+                     printable(said.substr(equals + 1)),
+                 "/options/" + key);
   }
-  return usage("--option: " + name + " has no option '" + printable(key) +
-               "'; it has " + listed(known) + did_you_mean(key, known));
+  return usage(name + " has no option '" + printable(key) + "'; it has " +
+                   listed(known) + did_you_mean(key, known),
+               "/options");
 }
 
 std::string usual_text(const option_value& value) {
@@ -120,13 +122,13 @@ resampling_result parse_resampling(std::string_view method,
     const std::string name = printable(std::string(method));
     if (std::ranges::find(later, method) != later.end())
       return {{},
-              {errc::not_in_build,
-               "--method: " + name + " is not in this build", ""}};
+              {errc::not_in_build, name + " is not in this build", "/method"}};
     std::vector<std::string> known(words_of<resampling>.begin(),
                                    words_of<resampling>.end());
     return {{},
-            usage("--method: there is no '" + name + "'; known are " +
-                  listed(known) + did_you_mean(method, known))};
+            usage("there is no '" + name + "'; known are " + listed(known) +
+                      did_you_mean(method, known),
+                  "/method")};
   }
   resampling_result out;
   out.value.what = *what;

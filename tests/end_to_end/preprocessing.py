@@ -75,6 +75,42 @@ class Preprocessing(Recovery):
         self.assertTrue((run / "model.safetensors").exists())
         self.nobody_left(one, 3)
 
+    def test_the_examples_train_as_they_are(self):
+        for name in ("clean_csv", "imbalanced_csv"):
+            one, run = self.new_run(ROOT / f"examples/jobs/{name}.json")
+            self.assertEqual(one.wait(120), 0, one)
+            self.assertGreater(read_json(run / "report.json")["test_accuracy"],
+                               0.85, name)
+
+    def test_rows_are_made_of_training_rows_alone_and_outlive_a_worker(self):
+        document = read_json(ROOT / "examples/jobs/imbalanced_csv.json")
+        source = ROOT / "examples/data/customers.csv"
+        document["data"]["sources"]["customers"]["uri"] = str(source)
+        document["train"]["epochs"] = 100
+        job = self.write("imbalanced.json", document)
+        one, run = self.begin(job)
+        os.kill(self.workers(run)[0]["pid"], signal.SIGKILL)
+        self.assertEqual(one.wait(120), 0, one)
+        manifest = read_json(run / "manifest.json")
+        rows = 100 * manifest["train_rows"]
+        self.assertEqual(read_json(run / "report.json")["audit"],
+                         {"expected": rows, "once": rows, "lost": 0,
+                          "repeated": 0})
+        self.assertEqual(manifest["test_rows_trained_on"], 0)
+        counts = {}
+        for name in ("train-3", "train-balanced", "test-clean"):
+            shown = json.loads(self.ballast("data", "show", job, "--node", name,
+                                            "--rows", "10000", "--json").out)
+            counts[name] = [row["left"] for row in shown["rows"]].count
+        few = counts["train-3"]("yes")
+        many = counts["train-3"]("no")
+        self.assertGreater(many, 8 * few)
+        self.assertEqual(counts["train-balanced"]("yes"), many)
+        self.assertEqual(counts["train-balanced"]("no"), many)
+        self.assertEqual(manifest["train_rows"], 2 * many)
+        self.assertEqual(manifest["test_rows"],
+                         counts["test-clean"]("yes") + counts["test-clean"]("no"))
+
     def test_applied_to_raw_rows_gives_what_was_trained_on(self):
         run = self.run_job(self.job(train={"epochs": 1}))
         parts = {}

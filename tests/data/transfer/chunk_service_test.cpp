@@ -393,14 +393,14 @@ TEST_F(chunk_flight, moves_a_chunk_that_is_larger_than_one_message) {
 
 TEST_F(chunk_flight, tells_what_is_damaged_there_from_what_may_pass_by) {
   for (const errc thrown : {errc::invalid_data, errc::device_failed}) {
-    auto service = chunk_service::start(
-        "127.0.0.1", 0, "t",
-        [&](data_part, chunk_id id) -> chunk_ptr {
-          if (id == chunk_id{0})
-            return some_chunk<uint8_t>(0, 5, row);
-          throw ballast_error(thrown, "the map is gone");
-        },
-        {});
+    auto service =
+        chunk_service::start("127.0.0.1", 0, "t",
+                             [&](data_part, chunk_id id) -> chunk_ptr {
+                               if (id == chunk_id{0})
+                                 return some_chunk<uint8_t>(0, 5, row);
+                               throw ballast_error(thrown, "the map is gone");
+                             },
+                             {});
     auto client = chunk_client::connect(service->address(), "t", 10s);
     const std::vector<ledger::chunk_info> infos{
         info_of(*some_chunk<uint8_t>(0, 5, row)),
@@ -413,8 +413,7 @@ TEST_F(chunk_flight, tells_what_is_damaged_there_from_what_may_pass_by) {
              [&] { fetch_all(*client, infos); },
              [&] { fetch_all(*client, {infos[1]}); },
              [&] {
-               client->fetch_rows(data_part::train, rows, row,
-                                  bulk_watch(10s));
+               client->fetch_rows(data_part::train, rows, row, bulk_watch(10s));
              }}) {
       const failure told = failure_of(ask);
       EXPECT_EQ(told.code, expected) << told.message;

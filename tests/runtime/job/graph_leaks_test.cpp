@@ -66,6 +66,46 @@ TEST(graph_leaks, are_no_columns_that_both_parts_look_up) {
             "");
 }
 
+TEST(graph_leaks, are_rows_that_are_made_of_test_rows) {
+  const std::string behind = R"([
+    {"op": "split", "from": "in", "fractions": [0.8, 0.2],
+     "as": ["train", "test_s"]},
+    {"op": "resample", "from": "train", "label": "y", "method": "smote",
+     "options": {"k_neighbors": 3}, "as": "train_s"}])";
+  EXPECT_EQ(leak_of(behind), "");
+  EXPECT_THAT(leak_of(R"([
+    {"op": "resample", "from": "in", "label": "y", "method": "smote",
+     "as": "all"},
+    {"op": "split", "from": "all", "fractions": [0.8, 0.2],
+     "as": ["train_s", "test_s"]}])"),
+              HasSubstr("/data/graph/0/from: \"resample\" makes rows of its "
+                        "input, which may hold rows of /data/test"));
+  EXPECT_THAT(leak_of(R"([{"op": "resample", "from": "in", "label": "y",
+                          "method": "smote", "as": "train_s"}])",
+                      {{"test", nullptr}, {"test_fraction", 0.2}}),
+              HasSubstr("of which /data/test_fraction makes rows"));
+}
+
+TEST(graph_nodes, that_resample_are_told_what_the_method_knows) {
+  const auto refused = [](const std::string& options) {
+    return leak_of(R"([
+      {"op": "split", "from": "in", "fractions": [0.8, 0.2],
+       "as": ["train", "test_s"]},
+      {"op": "resample", "from": "train", "label": "y", "method": "smote",
+       "options": )" +
+                   options + R"(, "as": "train_s"}])");
+  };
+  EXPECT_EQ(refused(R"({"sampling_strategy": {"a": 10}, "k_policy": "shrink",
+                        "k_neighbors": 2})"),
+            "");
+  EXPECT_THAT(refused(R"({"k_neighbours": 3})"),
+              HasSubstr("/data/graph/1/options: smote has no option "
+                        "'k_neighbours'"));
+  EXPECT_THAT(refused(R"({"k_neighbors": "many"})"),
+              HasSubstr("/data/graph/1/options/k_neighbors: expected a whole "
+                        "number"));
+}
+
 TEST(graph_leaks, are_refused_with_what_to_do) {
   EXPECT_EQ(leak_of(R"([
     {"op": "standardize", "from": "in", "columns": "x", "as": "all"},
