@@ -239,6 +239,9 @@ void add_ordered(std::vector<operator_about>& all) {
                  .doc = "In an order by chance, the same for the same seed.",
                  .how = flow::blocking,
                  .seeded = true});
+}
+
+void add_drawn(std::vector<operator_about>& all) {
   all.push_back(
       {.what = op::sample,
        .doc = "Keeps so many rows, chosen by chance, in their order; however "
@@ -314,6 +317,7 @@ const std::vector<operator_about>& operator_catalogue() {
     add_counted(out);
     add_united(out);
     add_ordered(out);
+    add_drawn(out);
     add_timed(out);
     add_fitted(out);
     return out;
