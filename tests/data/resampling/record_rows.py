@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Writes recorded_rows.json: what imbalanced-learn makes of 160 rows.
+
+usage: record_rows.py, in an environment made by
+       bench/peers/setup.sh DIR operators
+
+Only where another version is to be compared with; the file says of which it is.
+The rows have no ties. What stays is found by its values, because some methods
+tell wrong numbers of rows.
+"""
+import json
+import pathlib
+import warnings
+
+import imblearn
+import numpy as np
+from imblearn import over_sampling, under_sampling
+
+ROWS, COLUMNS = 160, 4
+SHARES = (0.65, 0.25, 0.1)
+CLEANED = {
+    "tomek_links": under_sampling.TomekLinks(),
+    "enn": under_sampling.EditedNearestNeighbours(),
+    "enn kind_sel=mode": under_sampling.EditedNearestNeighbours(kind_sel="mode"),
+    "renn": under_sampling.RepeatedEditedNearestNeighbours(),
+    "all_knn": under_sampling.AllKNN(),
+    "ncr": under_sampling.NeighbourhoodCleaningRule(),
+    "near_miss version=1": under_sampling.NearMiss(version=1),
+    "near_miss version=2": under_sampling.NearMiss(version=2),
+    "near_miss version=3": under_sampling.NearMiss(version=3),
+}
+DRAWN = {
+    "random_over": over_sampling.RandomOverSampler(random_state=7),
+    "random_under": under_sampling.RandomUnderSampler(random_state=7),
+}
+MADE = {"smote": over_sampling.SMOTE(random_state=7)}
+
+
+def main():
+    warnings.simplefilter("ignore")
+    draw = np.random.RandomState(20261127)
+    y = draw.choice(len(SHARES), ROWS, p=SHARES)
+    x = draw.normal(size=(ROWS, COLUMNS)) + 1.2 * y[:, None]
+    number = {row.tobytes(): i for i, row in enumerate(x)}
+
+    def numbers(rows):
+        return [number[row.tobytes()] for row in np.ascontiguousarray(rows)]
+
+    out = {
+        "of": f"imbalanced-learn {imblearn.__version__}",
+        "x": x.tolist(),
+        "y": y.tolist(),
+        "kept": {name: sorted(numbers(one.fit_resample(x, y)[0])) for name, one in CLEANED.items()},
+        "drawn": {name: numbers(one.fit_resample(x, y)[0]) for name, one in DRAWN.items()},
+        "made": {name: one.fit_resample(x, y)[0][ROWS:].tolist() for name, one in MADE.items()},
+    }
+    with open(pathlib.Path(__file__).parent / "recorded_rows.json", "w", encoding="ascii") as f:
+        json.dump(out, f, separators=(",", ":"))
+        f.write("\n")
+
+
+if __name__ == "__main__":
+    main()
