@@ -76,7 +76,7 @@ class Resampling(BallastTest):
                      "random_under")
         self.assertEqual(out.read_bytes(), before)
         out = self.folder / "other.csv"
-        self.refused(2, ["column 'plan' is of type string",
+        self.refused(2, ["column 'bill' is of type string",
                          "expects numbers in all columns"],
                      "data", "resample", CUSTOMERS, out, "--label", "left",
                      "--method", "smote")
