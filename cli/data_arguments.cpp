@@ -169,6 +169,13 @@ void add_policy(CLI::App* command, source_arguments& from) {
       "The part of the rows that may be left out; default 0.01");
 }
 
+/// As in a job.
+void add_seed(CLI::App* command, data_arguments& a) {
+  constexpr uint64_t seed_max = (uint64_t{1} << 53) - 1;
+  command->add_option("--seed", a.seed, "Default 1")
+      ->check(CLI::Range(uint64_t{0}, seed_max));
+}
+
 void add_job(CLI::App* command, data_arguments& a) {
   command->add_option("job", a.job_path, "JOB.json")->required();
   add_sets(command, a.sets);
@@ -277,9 +284,13 @@ void add_job_commands(CLI::App* data, const std::shared_ptr<data_arguments>& a,
       data->add_subcommand("prepare", "Prepare a job's data without training");
   add_job(prepare, *a);
   prepare->add_flag("--json", a->as_json, "As JSON");
-  prepare->add_option("--to", a->to,
-                      "Also write the set to this folder: a path, s3://, "
-                      "gs://; jobs with the format \"prepared\" train on it");
+  prepare
+      ->add_option("--to", a->to,
+                   "Also write the set to this folder: a path, s3://, "
+                   "gs://; jobs with the format \"prepared\" train on it")
+      ->check([](const std::string& folder) {
+        return folder.empty() ? std::string("names no folder") : std::string();
+      });
   prepare->callback([a, &chosen] {
     chosen = [a] {
       return hand_on({{"do", "prepare"},
@@ -334,7 +345,7 @@ void add_source_commands(CLI::App* data,
       ->expected(2, 16);
   split->add_option("--by", a->by, "random, stratified, group or time");
   split->add_option("--column", a->column, "For all but random");
-  split->add_option("--seed", a->seed, "Default 1");
+  add_seed(split, *a);
   split->add_flag("--json", a->as_json, "As JSON");
   split->callback([a, &chosen] { chosen = [a] { return cli::split(*a); }; });
   CLI::App* partition = data->add_subcommand(
@@ -373,7 +384,7 @@ void add_resample(CLI::App* data, const std::shared_ptr<data_arguments>& a,
                    "docs/resampling.md lists them")
       ->expected(1)
       ->take_all();
-  resample->add_option("--seed", a->seed, "Default 1");
+  add_seed(resample, *a);
   resample->add_flag("--with-source", a->with_source,
                      "A column source_row: the row of the input, from 1; "
                      "missing of a row that was made");

@@ -4,12 +4,14 @@
 
 #include "data/graph/graph_stream.hpp"
 #include "data/prepared/job_tables.hpp"
+#include "data/prepared/prepared_set.hpp"
 #include "data/prepared/set_identity.hpp"
 #include "data/source/database_source.hpp"
 #include "data/source/row_faults.hpp"
 #include "data/source/table_survey.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
+#include "runtime/base/printable.hpp"
 
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -40,11 +42,40 @@ data::source_request request_of(const data_order& order,
   return out;
 }
 
+/// Its chunks, each as its manifest says; throws what a run would refuse.
+void look_at_prepared(const data_order& order, bool as_json, json& all) {
+  const auto set = data::prepare(order.what, data::default_cache_folder(),
+                                 {.stop = order.stop});
+  const ledger::manifest& about = set->about();
+  const auto read = [&](data::data_part part, const auto& chunks) {
+    for (const ledger::chunk_info& one : chunks) {
+      store::check_stop(order.stop);
+      set->read(part, one.id);
+    }
+  };
+  read(data::data_part::train, about.train);
+  read(data::data_part::test, about.test);
+  const std::string& uri = order.what.data.train.uri;
+  if (as_json)
+    all.push_back({{"source", uri},
+                   {"train_rows", about.train_rows},
+                   {"test_rows", about.test_rows}});
+  else
+    std::cout << printable(uri) << ": " << about.train_rows
+              << " rows to train on, " << about.test_rows << " to test, in "
+              << about.train.size() + about.test.size()
+              << " chunks, all of them sound\n";
+}
+
 /// False: something is wrong.
 bool look_at(const data_order& order, const source_spec& source,
              const std::string& pointer, bool as_json, json& all) {
   std::optional<data::row_faults> passed_over =
       data::row_faults::of(order.what.data);
+  if (source.format == source_format::prepared) {
+    look_at_prepared(order, as_json, all);
+    return true;
+  }
   if (!is_table(source.format)) {
     if (!as_json)
       std::cout << pointer << ": " << to_string(source.format)

@@ -30,6 +30,8 @@ std::string type_word(const std::string& type) {
         column_type::text, column_type::date, column_type::timestamp})
     if (arrow_type(one)->ToString() == type)
       return ballast::to_string(one);
+  if (type == arrow::large_utf8()->ToString())
+    return ballast::to_string(column_type::text);
   return {};
 }
 

@@ -208,15 +208,25 @@ public:
       if (what_.kind() == impute_kind::forward)
         out.columns.push_back(carried(rows, i, missing));
       else
-        out.columns.push_back(computed(
-            arrow::compute::IfElse(missing, values_[i], rows.columns[i]),
-            column.name));
+        out.columns.push_back(filled(rows.columns[i], missing, i));
     }
     out.columns.insert(out.columns.end(), flags.begin(), flags.end());
     return out;
   }
 
 private:
+  /// The type stays that of the rows, which may hold texts of another width
+  /// than those that were learned from.
+  std::shared_ptr<arrow::Array>
+  filled(const std::shared_ptr<arrow::Array>& column,
+         const std::shared_ptr<arrow::Array>& missing, size_t i) const {
+    const std::string& name = state_->columns[i].name;
+    const auto value =
+        take_arrow(arrow::compute::Cast(values_[i], column->type()),
+                   errc::invalid_data, printable(name));
+    return computed(arrow::compute::IfElse(missing, value, column), name);
+  }
+
   std::shared_ptr<arrow::Array> averaged(const given_rows& rows, size_t i,
                                          arrow::ArrayVector& flags) const {
     const learned_column& column = state_->columns[i];

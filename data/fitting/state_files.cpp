@@ -128,11 +128,11 @@ std::vector<state_pointer> read_states(const fs::path& folder) {
       out.push_back(
           std::make_shared<const fitted_state>(read_state(bytes, place)));
     }
-  } catch (const json::exception& error) {
-    throw ballast_error(
-        errc::invalid_data,
-        printable(list.string()) +
-            ": is no list of fitted states: " + printable(error.what()));
+  } catch (const json::exception&) {
+    throw ballast_error(errc::invalid_data,
+                        printable(list.string()) +
+                            ": is no list of fitted states; expected that of "
+                            "preprocessing/ of a run, which may be damaged");
   }
   return out;
 }

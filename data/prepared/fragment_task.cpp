@@ -23,7 +23,7 @@ namespace {
 using nlohmann::json;
 
 /// Increased when the same file gives another fragment.
-constexpr int format_of_fragments = 1;
+constexpr int format_of_fragments = 2;
 
 source_request request_of(const fragment_task& task) {
   source_request out;

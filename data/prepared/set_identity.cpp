@@ -25,8 +25,8 @@ constexpr int format_of_sets = 3;
 constexpr int format_of_nodes = 1;
 /// Increased when the same image files give other pixels.
 constexpr int decoder_of_images = 1;
-/// Increased when a graph finds other types in the same text.
-constexpr int types_of_cells = 2;
+/// Increased when the same text has other types, or other cells.
+constexpr int types_of_cells = 3;
 
 bool is_regression(const job& what) {
   return label_of(what) == label_kind::target;
@@ -118,6 +118,8 @@ json identity_of(const job& what, const source_spec& spec,
     out["null_values"] = spec.null_values;
   if (!spec.columns.empty())
     out["columns"] = spec.columns;
+  if (spec.format == source_format::csv)
+    out["types"] = types_of_cells;
   if (spec.format == source_format::graph)
     out["graph"] = with_sources(nodes_of(what, spec.from), what, spec.from);
   if (is_pictures(spec.format)) {

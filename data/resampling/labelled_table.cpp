@@ -60,6 +60,20 @@ std::string labelled_table::place_of(int column, int64_t row) const {
          ", column '" + printable(all_->schema()->field(column)->name()) + "'";
 }
 
+/// Equal numbers are one class; NaN equals nothing.
+std::string labelled_table::class_of(int64_t row) const {
+  std::string out = cell_of(*all_->column(label_), row);
+  if (!arrow::is_floating(all_->column(label_)->type_id()))
+    return out;
+  if (out == "nan" || out == "-nan")
+    throw ballast_error(errc::invalid_data,
+                        place_of(label_, row) +
+                            ": the label is NaN; expected a class in each row, "
+                            "so leave these rows out before, by --where or a "
+                            "\"filter\"");
+  return out == "-0" ? "0" : out;
+}
+
 void labelled_table::read_label() {
   const arrow::Array& cells = *all_->column(label_);
   const bool numbers = holds_numbers(*cells.type());
@@ -73,7 +87,7 @@ void labelled_table::read_label() {
                               "each row, so leave these rows out before, by "
                               "--where or a \"filter\"");
     const auto [at, fresh] =
-        known.emplace(cell_of(cells, row), uint32_t(names_.size()));
+        known.emplace(class_of(row), uint32_t(names_.size()));
     if (fresh) {
       names_.push_back(at->first);
       examples_.push_back(uint32_t(row));

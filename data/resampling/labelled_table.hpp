@@ -45,6 +45,7 @@ private:
   void read_label();
   void read_numbers();
   void read_column(int column, size_t to);
+  std::string class_of(int64_t row) const;
   std::string place_of(int column, int64_t row) const;
 
   const std::shared_ptr<arrow::RecordBatch> all_;

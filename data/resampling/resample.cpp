@@ -1,5 +1,6 @@
 #include "data/resampling/resample.hpp"
 
+#include "data/resampling/memory_room.hpp"
 #include "data/resampling/resampling_task.hpp"
 #include "runtime/base/errors.hpp"
 
@@ -103,6 +104,27 @@ resampled_rows done(const resampling_task& task) {
   return {};
 }
 
+/// What a method that adds rows would add.
+void check_added(const resampling_task& task) {
+  if (graph::about(task.order.what).kind != graph::resampling_kind::over &&
+      graph::about(task.order.what).kind != graph::resampling_kind::both)
+    return;
+  uint64_t added = 0;
+  for (const class_target& one : task.targets) {
+    if (one.rows >= no_row || added + one.rows >= no_row)
+      throw ballast_error(
+          errc::usage,
+          "--option sampling_strategy: " + class_text(task.rows, one.of_class) +
+              " wants " + std::to_string(one.rows) +
+              " rows more; expected fewer than 4 * 10^9 in "
+              "all");
+    added += one.rows;
+  }
+  check_room(
+      added * (sizeof(made_row) + task.rows.features.columns * sizeof(double)),
+      to_string(task.order.what) + ": " + std::to_string(added) + " rows more");
+}
+
 } // namespace
 
 bool needs_numbers(const graph::resampling_order& order) {
@@ -129,6 +151,7 @@ resampled_rows resample(const labelled_rows& rows,
                         "--seed: rng=numpy_mt19937 takes seeds below 2^32, "
                         "found " +
                             std::to_string(seed));
+  check_added(task);
   resampled_rows out = done(task);
   if (out.kept.empty() && out.made.empty())
     throw ballast_error(errc::invalid_data,

@@ -5,6 +5,7 @@
 #include "data/operators/operator_stream.hpp"
 #include "data/operators/row_batches.hpp"
 #include "data/resampling/labelled_table.hpp"
+#include "data/resampling/memory_room.hpp"
 #include "data/resampling/resample.hpp"
 #include "data/resampling/resampled_batch.hpp"
 #include "data/sink/partial_path.hpp"
@@ -35,8 +36,22 @@ std::shared_ptr<arrow::RecordBatch> rows_read(const job& what,
   const std::shared_ptr<arrow::Schema> schema = from.choose_all();
   find_column(*schema, request.label, "--label"); // before a row is read
   std::vector<std::shared_ptr<arrow::RecordBatch>> batches;
-  while (auto batch = from.next())
+  // They are put together, and their numbers side by side.
+  const uint64_t copies = needs_numbers(request.order) ? 2 : 1;
+  constexpr uint64_t looked_at_every = uint64_t{16} << 20;
+  uint64_t bytes = 0, rows = 0, looked_at = 0;
+  while (auto batch = from.next()) {
     batches.push_back(first_columns(batch, size_t(schema->num_fields())));
+    bytes += uint64_t(bytes_of(*batches.back()));
+    rows += uint64_t(batch->num_rows());
+    if (bytes - looked_at < looked_at_every)
+      continue;
+    looked_at = bytes;
+    check_room(copies * bytes,
+               printable(request.source) +
+                   ": resampling holds all rows in memory; already the first " +
+                   std::to_string(rows));
+  }
   operator_context context;
   context.name = request.node;
   return together(schema, std::move(batches), context);
@@ -81,6 +96,9 @@ resample_file(const job& what, const resampling_request& request,
   resampling_report out;
   const auto begin = std::chrono::steady_clock::now();
   const resampled_rows after = resample(rows, request.order, request.seed, how);
+  check_room(uint64_t(double(bytes_of(*all)) / double(all->num_rows()) *
+                      double(after.kept.size() + after.made.size())),
+             "the rows of " + printable(request.file));
   const auto batches = resampled_batches(table, after, request.with_source);
   out.resample_s =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin)

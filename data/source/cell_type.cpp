@@ -86,12 +86,19 @@ std::shared_ptr<arrow::Array> built(Builder out,
   return take_arrow(out.Finish(), errc::device_failed, memory);
 }
 
+/// Text that is not UTF-8 would come out of a file of another format changed,
+/// or not at all.
 std::shared_ptr<arrow::Array>
-texts_of(const std::vector<std::string_view>& cells) {
+texts_of(const std::vector<std::string_view>& cells, size_t& bad) {
   arrow::StringBuilder out;
-  for (std::string_view cell : cells)
-    check_arrow(cell.empty() ? out.AppendNull() : out.Append(cell),
+  for (size_t i = 0; i < cells.size(); ++i) {
+    if (!is_utf8(cells[i])) {
+      bad = i;
+      return nullptr;
+    }
+    check_arrow(cells[i].empty() ? out.AppendNull() : out.Append(cells[i]),
                 errc::device_failed, memory);
+  }
   return take_arrow(out.Finish(), errc::device_failed, memory);
 }
 
@@ -232,7 +239,7 @@ array_of_cells(const cell_type& type,
                const std::vector<std::string_view>& cells, size_t& bad) {
   switch (type.is) {
   case column_type::text:
-    return texts_of(cells);
+    return texts_of(cells, bad);
   case column_type::int64:
     return built(arrow::Int64Builder(), cells, bad, int64_t{0},
                  [&type](std::string_view cell, int64_t& out) {
@@ -320,6 +327,8 @@ std::string put_columns(const stated_types& types, const std::string& pointer) {
 
 std::string misfit_text(const cell_type& type, std::string_view cell,
                         const std::string& column, const std::string& pointer) {
+  if (type.is == column_type::text)
+    return "is no valid UTF-8; convert the file to UTF-8";
   const std::string out = "expected " + expected_of(type.is) +
                           (type.exact ? " as in the first rows" : "") +
                           ", found " + found_of(cell);

@@ -1,5 +1,7 @@
 #include "data/source/csv_records.hpp"
 
+#include "data/source/cell_number.hpp"
+
 #include <algorithm>
 
 namespace ballast::data {
@@ -68,18 +70,20 @@ bool csv_records::next(std::vector<std::string_view>& fields) {
     return false;
   line_ = next_line_;
   begin_ = at_;
+  goes_on_ = false;
   for (;;) {
-    if (at_ < text_.size() && text_[at_] == '"') {
+    const bool quoted = at_ < text_.size() && text_[at_] == '"';
+    if (quoted) {
       ++at_;
       fields.push_back(quoted_field());
-    } else {
-      const size_t end =
-          std::min(text_.find_first_of(ends_, at_), text_.size());
-      fields.push_back(text_.substr(at_, end - at_));
-      at_ = end;
     }
-    // Text between a closing quote and the comma is dropped.
-    at_ = std::min(text_.find_first_of(ends_, at_), text_.size());
+    const size_t end = std::min(text_.find_first_of(ends_, at_), text_.size());
+    const std::string_view plain = text_.substr(at_, end - at_);
+    if (!quoted)
+      fields.push_back(plain);
+    else if (!trimmed(plain).empty())
+      goes_on_ = true;
+    at_ = end;
     if (at_ == text_.size() || text_[at_] != ends_[0])
       return true;
     ++at_;
@@ -90,6 +94,7 @@ void csv_records::take_line() {
   at_ = std::min(text_.find_first_of("\r\n", begin_), text_.size());
   next_line_ = line_;
   broken_ = false;
+  goes_on_ = false;
 }
 
 } // namespace ballast::data

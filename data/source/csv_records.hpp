@@ -35,6 +35,9 @@ public:
   /// The last record ended inside quotes: the file is truncated, or a quote is
   /// missing.
   bool broken() const { return broken_; }
+  /// A cell of the last record goes on behind its closing quote, which is none
+  /// of its fields.
+  bool goes_on() const { return goes_on_; }
 
 private:
   std::string_view quoted_field();
@@ -46,6 +49,7 @@ private:
   uint64_t line_ = 0;
   uint64_t next_line_ = 1;
   bool broken_ = false;
+  bool goes_on_ = false;
   std::deque<std::string> unescaped_; // fields with doubled quotes
 };
 

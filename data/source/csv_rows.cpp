@@ -42,6 +42,7 @@ std::string not_a_number(const std::string& expected, std::string_view cell) {
 /// The cells of a block, by chosen column, and where its rows stand.
 struct careful_cells {
   std::vector<std::vector<std::string_view>> of;
+  std::vector<std::vector<bool>> quoted;
   std::vector<csv_place> places;
   std::deque<std::string> unescaped; // that cells point to
   std::vector<bad_row> bad;          // rows, then cells by column
@@ -97,8 +98,12 @@ std::shared_ptr<arrow::Array> typed(const csv_format& how, careful_cells& all,
                                     size_t chosen) {
   const csv_format::column& column = how.columns[size_t(how.chosen[chosen])];
   std::vector<std::string_view> cells;
-  for (std::string_view cell : all.of[chosen])
-    cells.push_back(how.value_of(cell));
+  for (size_t row = 0; row < all.of[chosen].size(); ++row) {
+    const std::string_view cell = all.of[chosen][row];
+    cells.push_back(all.quoted[chosen][row]
+                        ? how.quoted_value_of(cell, column.type.is)
+                        : how.value_of(cell));
+  }
   constexpr size_t shown_max = 40;
   return array_of_cells(column.type, cells, [&](size_t row) {
     all.refuse(how, row, size_t(how.chosen[chosen]),
@@ -119,6 +124,14 @@ std::string_view csv_format::value_of(std::string_view cell) const {
                  null_values.end()
              ? out
              : std::string_view();
+}
+
+std::string_view csv_format::quoted_value_of(std::string_view cell,
+                                             column_type is) const {
+  const std::string_view out = value_of(cell);
+  return is == column_type::text && (!out.empty() || trimmed(cell).empty())
+             ? cell
+             : out;
 }
 
 std::shared_ptr<arrow::Field> csv_format::field(int column) const {
@@ -143,13 +156,16 @@ bool csv_cursor::next() {
   fault_.clear();
   if (records_.broken())
     fault_ = "a quote is opened and never closed";
+  else if (records_.goes_on())
+    fault_ = "a cell goes on behind its closing quote; double the quotes that "
+             "belong to it, or put the closing one at its end";
   else if (fields_.size() != how_.columns.size())
     fault_ = "has " + std::to_string(fields_.size()) +
              " columns, the header has " + std::to_string(how_.columns.size());
   if (fault_.empty())
     return true;
   if (!how_.tolerant)
-    refuse(here() + (records_.broken() ? ": " : " ") + fault_);
+    refuse(here() + (fault_.starts_with("has ") ? " " : ": ") + fault_);
   records_.take_line();
   fields_.assign(how_.columns.size(), {});
   return true;
@@ -190,6 +206,7 @@ void collect(csv_cursor& rows, const csv_format& how, careful_cells& out) {
                          std::string(rows.text())});
     for (size_t i = 0; i < how.chosen.size(); ++i) {
       std::string_view cell = rows.fields()[size_t(how.chosen[i])];
+      out.quoted[i].push_back(rows.is_quoted(cell));
       if (rows.is_copy(cell))
         cell = out.unescaped.emplace_back(cell);
       out.of[i].push_back(cell);
@@ -206,6 +223,7 @@ std::shared_ptr<arrow::RecordBatch> parse_carefully(const csv_format& how,
                                                     std::vector<bad_row>* bad) {
   careful_cells all;
   all.of.resize(how.chosen.size());
+  all.quoted.resize(how.chosen.size());
   csv_cursor rows(how, text, before);
   std::exception_ptr ended; // by what is wrong behind all rows so far
   try {

@@ -51,6 +51,8 @@ struct csv_format {
 
   /// Without blanks around it; empty if it is missing.
   std::string_view value_of(std::string_view cell) const;
+  /// The same of a quoted cell, in which blanks are text like any other.
+  std::string_view quoted_value_of(std::string_view cell, column_type is) const;
   std::shared_ptr<arrow::Field> field(int column) const;
 };
 
@@ -83,6 +85,11 @@ public:
   bool is_copy(std::string_view cell) const {
     return cell.data() < text_.data() ||
            cell.data() > text_.data() + text_.size();
+  }
+  /// An unquoted one stands behind a separator or a line end.
+  bool is_quoted(std::string_view cell) const {
+    return is_copy(cell) ||
+           (cell.data() > text_.data() && cell.data()[-1] == '"');
   }
   uint64_t row() const { return row_; }
   uint64_t line() const { return lines_before_ + records_.line(); }

@@ -76,6 +76,10 @@ void csv_stream::read_header() {
           uint64_t(std::count(block.text().begin(), block.text().end(), '\n'));
       continue; // nothing but empty lines
     }
+    if (records.goes_on())
+      refuse(printable(format_.path) + ": line " +
+             std::to_string(before_.lines + records.line()) +
+             ", the header: a name goes on behind its closing quote");
     for (std::string_view one : names)
       format_.columns.push_back({std::string(trimmed(one))});
     format_.separator = records.separator();

@@ -4,14 +4,17 @@
 #include "data/base/content_hash.hpp"
 #include "data/source/file_system.hpp"
 #include "data/source/remote_errors.hpp"
+#include "data/source/stream_file.hpp"
 #include "data/store/block_file.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/fault_point.hpp"
 #include "runtime/base/printable.hpp"
+#include "store/refuse_file.hpp"
 
 #include <arrow/api.h>
 #include <arrow/filesystem/filesystem.h>
 #include <arrow/io/file.h>
+#include <arrow/util/io_util.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -35,15 +38,30 @@ constexpr const char* tables[] = {"chunks.arrow", "samples.arrow",
                                   "quarantine.jsonl"};
 constexpr int64_t copied_at_once = 8 << 20;
 
+/// A folder of this machine has no network in between.
+failure explain(const arrow::Status& status, const std::string& name) {
+  if (!name.starts_with('/'))
+    return explain_remote(status, name, pointer);
+  if (store::means_disk_full(arrow::internal::ErrnoFromStatus(status)))
+    return {errc::disk_full,
+            printable(name) + ": the disk is full; make room there, or write "
+                              "to another disk",
+            pointer};
+  return {errc::invalid_data,
+          printable(name) + ": " + words_of(status) +
+              "; name a folder in which you may read and write",
+          pointer};
+}
+
 template <class T>
 T take(arrow::Result<T> result, const std::string& name) {
   if (!result.ok())
-    throw ballast_error(explain_remote(result.status(), name, pointer));
+    throw ballast_error(explain(result.status(), name));
   return std::move(result).ValueUnsafe();
 }
 void check(const arrow::Status& status, const std::string& name) {
   if (!status.ok())
-    throw ballast_error(explain_remote(status, name, pointer));
+    throw ballast_error(explain(status, name));
 }
 
 std::string text_of(const stored_file& file) {
@@ -85,12 +103,34 @@ void copy_there(const fs::path& from, const stored_folder& to,
   check(out->Close(), name);
 }
 
-/// Whether a place has all pieces of a set, each as long as here.
+/// Of files that are equally long.
+bool is_equal(const fs::path& here, const stored_file& there,
+              const store::work_watch& stop) {
+  const auto ours = take_arrow(arrow::io::ReadableFile::Open(here.string()),
+                               errc::invalid_data, here.string());
+  const auto theirs =
+      take(there.system->OpenInputStream(there.path), there.name);
+  for (uint64_t at = 0; at < there.size; at += uint64_t(copied_at_once)) {
+    store::check_stop(stop);
+    const auto a = take_arrow(ours->Read(copied_at_once), errc::invalid_data,
+                              here.string());
+    if (!a->Equals(*take(theirs->Read(copied_at_once), there.name)))
+      return false;
+  }
+  return true;
+}
+
+/// Whether a place has all pieces of a set, each as here. A store keeps what it
+/// was given; a disk may have damaged it, and who writes a set again wants that
+/// mended.
 bool is_whole(const fs::path& folder, const stored_folder& place,
-              const std::vector<std::string>& names) {
+              const std::vector<std::string>& names,
+              const store::work_watch& stop) {
+  const bool is_here = place.system->type_name() == "local";
   return std::all_of(names.begin(), names.end(), [&](const auto& name) {
     const std::optional<stored_file> there = file_in(place, name, pointer);
-    return there && there->size == fs::file_size(folder / name);
+    return there && there->size == fs::file_size(folder / name) &&
+           (!is_here || is_equal(folder / name, *there, stop));
   });
 }
 
@@ -147,8 +187,9 @@ std::string write_stored_set(const fs::path& folder, const std::string& uri,
                           printable(place.name) +
                               ": has another prepared set; choose another "
                               "place, or remove that one");
-    if (is_whole(folder, place, names))
+    if (is_whole(folder, place, names, stop))
       return place.name;
+    check(place.system->DeleteFile(there->path), there->name);
   }
   check(place.system->CreateDir(place.path, /*recursive=*/true), place.name);
   for (const std::string& name : names)

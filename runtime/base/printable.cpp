@@ -92,6 +92,10 @@ size_t count_characters(std::string_view text) {
 
 bool is_utf8(std::string_view text) {
   for (size_t at = 0; at < text.size();) {
+    if (static_cast<unsigned char>(text[at]) < 0x80) {
+      ++at; // most text is nothing else
+      continue;
+    }
     const character one = character_at(text, at);
     if (!one.valid)
       return false;

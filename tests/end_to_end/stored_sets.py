@@ -139,6 +139,14 @@ class StoredSets(BallastTest):
         self.assertEqual(one.wait(60), 2, one)
         self.assertRegex(one.err, f"{place}/train.arrow.*chunk [0-9]+ is "
                          "damaged: its checksum is")
+        # Looked for before a run, it is found; written again, it is mended.
+        job = self.write("one.json", self.trained_on(place))
+        self.assertRegex(self.refused(2, "damaged", "validate", "--data", job)
+                         .err, "train.arrow")
+        self.made(place)
+        self.assertIn("1600 rows to train on, 400 to test",
+                      self.ballast("validate", "--data", job).out)
+        self.exact(self.run_job(self.trained_on(place)))
 
     def test_a_writer_that_is_killed_leaves_no_set(self):
         place = self.folder / "set"

@@ -176,5 +176,34 @@ TEST_F(fitted_graph, applies_its_states_to_a_file_as_to_its_own_rows) {
   EXPECT_EQ(row, "24.75,0,0,1,0");
 }
 
+TEST_F(fitted_graph, does_not_mind_which_offsets_texts_have) {
+  const job what = with(R"([
+    {"op": "impute", "from": "people", "as": "a", "columns": "t",
+     "strategy": "mode"},
+    {"op": "one_hot", "columns": "t", "unseen": "other", "as": "out"}])");
+  const auto states = std::make_shared<fitted_states>();
+  graph_stream rows(what.data, "out", {.seed = 1, .fitted = states});
+  rows.choose_all();
+  std::vector<std::shared_ptr<const fitted_state>> wide;
+  for (const auto& one : states->all()) {
+    auto other = std::make_shared<fitted_state>(*one);
+    other->columns.at(0).type = "large_string"; // as from Parquet of pandas 3
+    wide.push_back(other);
+  }
+  write_states(folder_ / "states", states->all());
+  write_states(folder_ / "wide", wide);
+  job other = with("[]", "more");
+  other.data.sources.erase("people");
+  for (const char* which : {"states", "wide"})
+    apply_states(other, {(folder_ / which).string(), "more",
+                         (folder_ / which).string() + ".csv"});
+  const auto content = [&](const std::string& name) {
+    std::ifstream in(folder_ / name);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  EXPECT_EQ(content("states.csv"), content("wide.csv"));
+  EXPECT_THAT(content("wide.csv"), HasSubstr("t_other"));
+}
+
 } // namespace
 } // namespace ballast::data

@@ -10,6 +10,7 @@
 #include <arrow/api.h>
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -130,6 +131,42 @@ TEST_F(resampled_file, is_refused_without_classes) {
   write("a,y\n1,0\n2,0\n");
   EXPECT_THAT(refused("smote", "y"),
               has_all({"column 'y' has one class, '0'; expected two or more"}));
+}
+
+TEST_F(resampled_file, takes_equal_numbers_as_one_class_and_nan_as_none) {
+  write("a,y\n1,-0.0\n2,0.0\n3,1.5\n");
+  const resampling_report found = run("random_over", {}, false, "y");
+  ASSERT_EQ(found.classes.size(), 2u);
+  EXPECT_EQ(found.classes[0].name, "0");
+  EXPECT_EQ(found.classes[0].before, 2u);
+  fs::remove(folder_ / "out.parquet");
+  write("a,y\n1,0.5\n2,nan\n3,1.5\n");
+  EXPECT_THAT(refused("random_over", "y"),
+              has_all({"in.csv: row 2, column 'y': the label is NaN"}));
+}
+
+TEST_F(resampled_file, is_refused_rather_than_killed_for_its_memory) {
+  const auto refused_size = [&](const std::string& rows) {
+    return refusal_of([&] {
+      run("random_over", {"sampling_strategy={\"yes\": " + rows + "}"});
+    });
+  };
+  write_rows();
+  EXPECT_THAT(refused_size("100000000000"),
+              has_all({"sampling_strategy", "class 'yes'",
+                       "expected fewer than 4 * 10^9"}));
+  EXPECT_THAT(refused_size("9223372036854775807"), has_all({"4 * 10^9"}));
+  ::setenv("BALLAST_MEMORY_MB", "8", 1);
+  EXPECT_THAT(refused_size("3000000"),
+              has_all({"random_over: 2999997 rows more take",
+                       "this process may use 8 MB more"}));
+  std::string text = "count,size,bought\n";
+  for (int i = 0; i < 400; ++i)
+    text += std::to_string(i) + "," + std::string(64 << 10, 'x') + ",no\n";
+  write(text + "1,x,yes\n");
+  EXPECT_THAT(refused("random_under"),
+              has_all({"in.csv: resampling holds all rows in memory"}));
+  ::unsetenv("BALLAST_MEMORY_MB");
 }
 
 TEST_F(resampled_file, names_the_nearest_column_if_the_label_is_not_there) {

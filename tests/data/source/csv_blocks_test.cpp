@@ -77,7 +77,7 @@ std::string odd_text(uint64_t seed) {
       out += ",in\"side";
       break;
     case 2:
-      out += ",\"x\"dropped\"";
+      out += ",\" x\"\",\" ";
       break;
     case 3:
       out += ",";

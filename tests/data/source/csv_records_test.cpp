@@ -46,6 +46,15 @@ TEST(csv_records, unquotes) {
             (records{{"a,b", "say \"hi\"", ""}, {"x\ny", "2"}}));
 }
 
+TEST(csv_records, notices_a_cell_that_goes_on_behind_its_closing_quote) {
+  csv_records from("\"a\"b,1\n\"a\" \t,1\n\"a\"\"\"b\n\"a\",\"b\"\"\"\n");
+  std::vector<std::string_view> fields;
+  std::vector<bool> noticed;
+  while (from.next(fields))
+    noticed.push_back(from.goes_on());
+  EXPECT_EQ(noticed, (std::vector<bool>{true, false, true, false}));
+}
+
 TEST(csv_records, counts_lines_also_inside_quotes) {
   csv_records from("a\n\n\"x\ny\",1\nlast\n");
   std::vector<std::string_view> fields;

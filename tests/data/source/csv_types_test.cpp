@@ -75,6 +75,31 @@ TEST(csv_types, keep_numbers_that_no_type_holds_as_text) {
       (strings{"18446744073709551615 1e400 0.5", "1 2 9007199254740993"}));
 }
 
+TEST(csv_types, keep_the_blanks_inside_quotes) {
+  EXPECT_EQ(cells("a,b\n\"  y \",x\n\"\t\", z \n\" \"\"q \",\" NA \"\n"),
+            (strings{"  y  x", "\t z", " \"q  null"}))
+      << "blanks around a cell without quotes are none of it";
+  EXPECT_EQ(cells("a\n\" 1 \"\n\"2\"\n"), (strings{"1", "2"}));
+}
+
+TEST(csv_types, lose_no_text_behind_a_closing_quote) {
+  for (const size_t block : {4, 1 << 20})
+    EXPECT_THAT(refused_csv("a,b\n\"1\" ,2\n\"1\"2,5\n", {}, block),
+                HasSubstr("t.csv: row 2 (line 3): a cell goes on behind its "
+                          "closing quote"));
+  EXPECT_THAT(refused_csv("\"a\"x,b\n1,2\n"),
+              HasSubstr("line 1, the header: a name goes on behind its closing "
+                        "quote"));
+}
+
+TEST(csv_types, refuse_text_that_is_no_utf_8) {
+  for (const char* cell : {"\xff\xfe", "\"\xe9\""})
+    EXPECT_THAT(refused_csv("a,b\n1,x\n2," + std::string(cell) + "\n"),
+                HasSubstr("t.csv: row 2 (line 3), column 'b': is no valid "
+                          "UTF-8; convert the file to UTF-8"))
+        << cell;
+}
+
 TEST(csv_types, do_not_depend_on_where_the_text_is_cut) {
   std::string text = "a,b,c,d\n";
   for (int i = 0; i < 300; ++i)
