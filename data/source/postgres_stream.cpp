@@ -1,17 +1,22 @@
 // Rows of PostgreSQL: a snapshot, exported to as many connections as there are
-// parts to read at once.
+// parts to read at once. The driver of ADBC tells the columns; libpq reads them
+// where it can.
 #include "data/base/arrow_support.hpp"
 #include "data/base/content_hash.hpp"
 #include "data/source/batch_pieces.hpp"
+#include "data/source/copied_rows.hpp"
 #include "data/source/database_kinds.hpp"
+#include "data/source/libpq.hpp"
 #include "data/source/ordered_parts.hpp"
 #include "data/source/postgres_parts.hpp"
+#include "data/source/postgres_session.hpp"
 #include "runtime/base/printable.hpp"
 
 #include <arrow/api.h>
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 #include <set>
 #include <thread>
 
@@ -24,10 +29,6 @@ constexpr uint32_t connections_by_default = 4;
 constexpr int64_t bytes_ahead_of_connection = 32 << 20;
 constexpr int ranges_of_pages_since = 140000; // PostgreSQL 14
 constexpr int hashes_of_records_since = 140000;
-
-// A batch that the driver makes; four of them are on their way at most.
-const adbc_options batch_hint = {
-    {"adbc.postgresql.batch_size_hint_bytes", "8388608"}};
 
 int64_t number_in(const std::optional<std::string>& text) {
   int64_t out = 0;
@@ -47,10 +48,12 @@ public:
                 ? quoted_table(spec.table, context_.statement_pointer)
                 : "(" + context_.query + "\n)";
     connect();
-    watched([&] { prepare(); });
+    may_copy_ = libpq_here() && has_exported();
+    auto& driver = static_cast<postgres_by_driver&>(*sessions_.back());
+    watched([&] { prepare(driver); });
     watched([&] { divide(spec); });
-    for (int i = 0; i < schema_->num_fields(); ++i)
-      chosen_.push_back(i);
+    chosen_ = all_columns();
+    may_copy_ = may_copy_ && copied_rows::can_read(*schema_);
   }
 
   std::shared_ptr<arrow::Schema> schema() override { return schema_; }
@@ -82,9 +85,6 @@ public:
   std::string identity() override {
     if (reading_)
       throw ballast_error(errc::internal, "an identity was asked for too late");
-    std::vector<int> all(columns_.size());
-    for (size_t i = 0; i < all.size(); ++i)
-      all[i] = int(i);
     // The number of a row is part of it, so that the order counts. h.*: a
     // column may be called h, too. In binary, because the text of ten numbers
     // costs several times as much as to read and send them.
@@ -98,7 +98,7 @@ public:
                  "coalesce(sum(" +
                  hashed +
                  "), 0)::text from (select row_number() over (), p.* from (" +
-                 select(all) + parts_.clause(part) + ") as p) as h";
+                 select(all_columns()) + parts_.clause(part) + ") as p) as h";
         },
         arrow::schema({arrow::field("rows", arrow::int64()),
                        arrow::field("sum", arrow::utf8())}));
@@ -126,17 +126,8 @@ private:
   // One more session. The first one exports its snapshot, the others take it.
   void connect() {
     for (int attempt = 1;; ++attempt) {
-      std::optional<adbc_failure> failed;
-      while_watched(context_.stop, nullptr, [&] {
-        try {
-          AdbcDriver& driver = driver_of(database_kind::postgresql);
-          auto session = std::make_unique<adbc_session>(
-              driver, adbc_options{{"uri", uri_}});
-          sessions_.push_back(std::move(session));
-        } catch (const adbc_failure& failure) {
-          failed = failure;
-        }
-      });
+      const std::optional<adbc_failure> failed =
+          failure_of(nullptr, [&] { add_session(); });
       if (!failed)
         break;
       if (attempt == attempts_max || !may_connect_later(*failed))
@@ -144,6 +135,27 @@ private:
       wait(retry_wait_ * attempt);
     }
     watched([&] { begin(*sessions_.back()); });
+  }
+
+  void add_session() {
+    sessions_.push_back(
+        copies_ ? std::unique_ptr<postgres_session>(
+                      std::make_unique<postgres_by_libpq>(*libpq_here(), uri_))
+                : std::make_unique<postgres_by_driver>(uri_));
+  }
+
+  // What the server, or a client library, refuses of work that may last.
+  std::optional<adbc_failure> failure_of(const std::function<void()>& cancel,
+                                         const std::function<void()>& work) {
+    std::optional<adbc_failure> failed;
+    while_watched(context_.stop, cancel, [&] {
+      try {
+        work();
+      } catch (const adbc_failure& failure) {
+        failed = failure;
+      }
+    });
+    return failed;
   }
 
   void wait(std::chrono::milliseconds time) const {
@@ -154,42 +166,41 @@ private:
     }
   }
 
-  void begin(adbc_session& session) {
+  void begin(postgres_session& session) {
     session.run("begin transaction isolation level repeatable read read only");
     if (!snapshot_.empty())
       session.run("set transaction snapshot " + quoted_text(snapshot_));
     // A scan that several processes share, or that begins where another one is,
     // returns rows in an order of chance. A number's text must hold it exactly.
-    // This transaction is idle while its rows are used.
+    // This transaction is idle while its rows are used. Text comes as the first
+    // session asked for it.
     const auto set = session.first_row(
         "select set_config('max_parallel_workers_per_gather', '0', true), "
         "set_config('synchronize_seqscans', 'off', true), "
         "set_config('extra_float_digits', '1', true), "
-        "set_config('idle_in_transaction_session_timeout', '0', true), "
-        "current_setting('server_version_num')::int4");
-    version_ = set.empty() ? 0 : number_in(set.back());
+        "set_config('idle_in_transaction_session_timeout', '0', true), " +
+        (encoding_.empty() ? "current_setting('client_encoding')"
+                           : "set_config('client_encoding', " +
+                                 quoted_text(encoding_) + ", true)") +
+        ", current_setting('server_version_num')::int4");
+    if (set.size() == 6) {
+      encoding_ = set[4].value_or("");
+      version_ = number_in(set[5]);
+    }
   }
 
   // Does what asks the server and may last.
   void watched(const std::function<void()>& work) {
-    adbc_session& session = *sessions_.back();
-    while_watched(
-        context_.stop, [&] { session.cancel(); },
-        [&] {
-          try {
-            work();
-          } catch (const adbc_failure& failure) {
-            refuse_answer(context_, failure, 0);
-          }
-        });
+    postgres_session& session = *sessions_.back();
+    if (const auto failed = failure_of([&] { session.cancel(); }, work))
+      refuse_answer(context_, *failed, 0);
   }
 
   // The query alone first: the server then tells places within it.
-  void prepare() {
-    const std::shared_ptr<arrow::Schema> told = sessions_[0]->schema_of(
+  void prepare(postgres_by_driver& driver) {
+    const std::shared_ptr<arrow::Schema> told = driver.schema_of(
         context_.query.empty() ? "select * from " + rows_ : context_.query);
     std::set<std::string> names;
-    std::vector<int> all;
     for (const auto& field : told->fields()) {
       if (!names.insert(field->name()).second)
         throw ballast_error(errc::invalid_data,
@@ -200,7 +211,6 @@ private:
       columns_.push_back(reading_of(*field));
       if (!columns_.back().note.empty())
         notes_.push_back(columns_.back().note);
-      all.push_back(int(all.size()));
     }
     if (columns_.empty())
       throw ballast_error(errc::invalid_data,
@@ -208,11 +218,17 @@ private:
                           context_.statement_pointer);
     told_ = told;
     const std::shared_ptr<arrow::Schema> read =
-        sessions_[0]->schema_of(select(all));
+        driver.schema_of(select(all_columns()));
     std::vector<std::shared_ptr<arrow::Field>> fields;
     for (const auto& field : read->fields())
       fields.push_back(arrow::field(field->name(), field->type()));
     schema_ = arrow::schema(std::move(fields));
+  }
+
+  std::vector<int> all_columns() const {
+    std::vector<int> out(columns_.size());
+    std::iota(out.begin(), out.end(), 0);
+    return out;
   }
 
   std::string select(const std::vector<int>& columns) const {
@@ -280,17 +296,62 @@ private:
                        "column allows more");
   }
 
+  void export_snapshot() {
+    snapshot_ = sessions_[0]
+                    ->first_row("select pg_export_snapshot()")
+                    .at(0)
+                    .value_or("");
+  }
+
+  // Tried before there is anything to lose: a server that only speaks like
+  // PostgreSQL may have no such function, and can be read all the same.
+  bool has_exported() {
+    postgres_session& session = *sessions_[0];
+    auto cancel = [&] { session.cancel(); };
+    if (!failure_of(cancel, [&] { export_snapshot(); }))
+      return !snapshot_.empty();
+    watched([&] {
+      session.run("rollback");
+      begin(session);
+    });
+    return false;
+  }
+
+  // From the driver to libpq, with the same snapshot. Whatever is in the way (a
+  // URI that it understands otherwise, one connection too many), the driver can
+  // do it, too.
+  void leave_driver() {
+    std::vector<std::unique_ptr<postgres_session>> driver;
+    driver.swap(sessions_);
+    copies_ = true;
+    std::optional<adbc_failure> failed =
+        failure_of(nullptr, [&] { add_session(); });
+    if (!failed)
+      failed = failure_of([&] { sessions_[0]->cancel(); },
+                          [&] { take_over(*sessions_[0]); });
+    copies_ = !failed;
+    if (failed)
+      sessions_ = std::move(driver);
+    else
+      snapshot_.clear(); // ends with the transaction that it is of
+  }
+
+  // Holds the tables, as the driver's transaction does until here: nobody may
+  // empty them meanwhile.
+  void take_over(postgres_session& session) {
+    begin(session);
+    session.run("prepare ballast_rows as " + select(all_columns()));
+    session.run("deallocate ballast_rows");
+  }
+
   // Opens the other connections when there is something for them to do.
   void open_sessions() {
+    if (std::exchange(may_copy_, false))
+      leave_driver();
     const size_t wanted = std::min<size_t>(
         parts_.count(), asked_connections_.value_or(connections_by_default));
     if (wanted > 1 && snapshot_.empty())
-      watched([&] {
-        snapshot_ = sessions_[0]
-                        ->first_row("select pg_export_snapshot()")
-                        .at(0)
-                        .value_or("");
-      });
+      watched([&] { export_snapshot(); });
     while (sessions_.size() < wanted)
       connect();
   }
@@ -300,8 +361,8 @@ private:
              const std::shared_ptr<arrow::Schema>& schema) {
     open_sessions();
     std::vector<ordered_parts::reader> readers;
-    for (const std::unique_ptr<adbc_session>& one : sessions_) {
-      adbc_session* session = one.get();
+    for (const std::unique_ptr<postgres_session>& one : sessions_) {
+      postgres_session* session = one.get();
       readers.push_back(
           {[this, session, statement, schema](size_t part, const auto& give) {
              read_part(*session, statement(part), schema, give);
@@ -313,16 +374,11 @@ private:
         bytes_ahead_of_connection * int64_t(sessions_.size()), context_.stop);
   }
 
-  void read_part(
-      adbc_session& session, const std::string& statement,
-      const std::shared_ptr<arrow::Schema>& schema,
-      const std::function<bool(std::shared_ptr<arrow::RecordBatch>)>& give) {
+  void read_part(postgres_session& session, const std::string& statement,
+                 const std::shared_ptr<arrow::Schema>& schema,
+                 const postgres_session::taker& give) {
     try {
-      const std::unique_ptr<adbc_rows> rows =
-          session.query(statement, batch_hint);
-      while (std::shared_ptr<arrow::RecordBatch> batch = rows->next())
-        if (batch->num_rows() > 0 && !give(as_told(std::move(batch), schema)))
-          return;
+      session.read(statement, schema, give);
     } catch (const adbc_failure& failure) {
       refuse_answer(context_, failure, rows_come_);
     }
@@ -334,6 +390,7 @@ private:
   const std::optional<uint32_t> asked_connections_;
   std::string rows_; // what stands behind "from"
   std::string snapshot_;
+  std::string encoding_;                // of text that comes
   int64_t version_ = 0;                 // of the server, as 140005
   std::shared_ptr<arrow::Schema> told_; // as the server has the columns
   std::shared_ptr<arrow::Schema> schema_;
@@ -343,7 +400,9 @@ private:
   postgres_parts parts_;
   batch_pieces pieces_{database_batch_bytes};
   std::atomic<uint64_t> rows_come_{0};
-  std::vector<std::unique_ptr<adbc_session>> sessions_;
+  bool may_copy_ = false; // libpq has not been tried
+  bool copies_ = false;   // it reads
+  std::vector<std::unique_ptr<postgres_session>> sessions_;
   std::unique_ptr<ordered_parts> reading_; // ends before its sessions
 };
 
