@@ -229,11 +229,22 @@ int partition(const data_arguments& a) {
                   {"json", a.as_json}});
 }
 
+/// As the command line calls what was said.
+failure as_argument(failure mistake) {
+  const std::string options = "/options/";
+  const std::string argument =
+      mistake.pointer == "/method" ? "--method"
+      : mistake.pointer.starts_with(options)
+          ? "--option " + mistake.pointer.substr(options.size())
+          : "--option";
+  return {mistake.code, argument + ": " + mistake.message, {}};
+}
+
 int resample(const data_arguments& a) {
   const graph::resampling_result read =
       graph::parse_resampling(a.method, a.options);
   if (read.mistake)
-    throw ballast_error(read.mistake);
+    throw ballast_error(as_argument(read.mistake));
   return hand_on({{"do", "resample"},
                   {"job", job_of(a.from, a.seed, json::array())},
                   {"node", a.from.where.empty() ? "in" : "taken"},

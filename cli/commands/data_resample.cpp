@@ -61,17 +61,6 @@ void warn_of_empty(const data::resampling_report& found) {
                 << one.before << " rows and has none now\n";
 }
 
-/// As the command line calls what was said.
-failure as_argument(failure mistake) {
-  const std::string options = "/options/";
-  const std::string argument =
-      mistake.pointer == "/method" ? "--method"
-      : mistake.pointer.starts_with(options)
-          ? "--option " + mistake.pointer.substr(options.size())
-          : "--option";
-  return {mistake.code, argument + ": " + mistake.message, {}};
-}
-
 } // namespace
 
 int resample_data(const data_order& order) {
@@ -80,7 +69,7 @@ int resample_data(const data_order& order) {
       request.at("method").get<std::string>(),
       request.at("options").get<std::vector<std::string>>());
   if (read.mistake)
-    throw ballast_error(as_argument(read.mistake));
+    throw ballast_error(read.mistake);
   const data::resampling_request what{
       .node = request.at("node").get<std::string>(),
       .source = request.at("source").get<std::string>(),
