@@ -7,6 +7,7 @@
 #include "data/source/database_errors.hpp"
 #include "data/source/database_stream.hpp"
 #include "data/source/libpq.hpp"
+#include "data/source/postgres_parts.hpp"
 #include "tests/data/some_postgres.hpp"
 
 #include <arrow/api.h>
@@ -257,6 +258,43 @@ TEST_F(postgres_both, refuse_rows_of_other_columns_than_they_were_told) {
   const auto schema = schema_of("select 1::int8 as a");
   EXPECT_THROW(rows_of(*by_libpq(), "select 1::int4 as a", schema),
                adbc_failure);
+}
+
+// It would read the whole catalogue of types when it connects.
+TEST_F(postgres_both, know_columns_without_the_types_that_a_server_lists) {
+  server_->sql("create type mood as enum ('a', 'b')");
+  server_->sql("create domain positive as int check (value > 0)");
+  server_->sql("create domain words as text[]");
+  server_->sql("create type pair as (x int, y text)");
+  server_->sql(
+      "create table typed (c1 mood, c2 positive, c3 words, c4 pair, c5 "
+      "int4range, c6 name, c7 mood[], c8 positive[], c9 pair[], c10 jsonb, c11 "
+      "numeric, c12 varchar(3)[], c13 oid, c14 oid[], c15 uuid, c16 xml, c17 "
+      "tsvector, c18 inet, c19 bit(3), c20 varbit, c21 money, c22 int2vector, "
+      "c23 regtype, c24 point, c25 xid, c26 json, c27 cidr, c28 macaddr, c29 "
+      "bpchar(3), c30 timetz, c31 pg_lsn, c32 \"char\", c33 bool[], c34 "
+      "interval[], c35 numeric[], c36 timestamptz[], c37 cid, c38 bytea[], c39 "
+      "date, c40 time, c41 float4[], c42 int8[], c43 tid, c44 box, c45 path)");
+  adbc_session listed(driver_of(database_kind::postgresql), {{"uri", uri()}});
+  const std::string all = "select * from typed";
+  const auto told = listed.schema_of(all);
+  const auto known = postgres_by_driver(uri()).schema_of(all);
+  ASSERT_EQ(known->num_fields(), told->num_fields());
+  for (int i = 0; i < told->num_fields(); ++i) {
+    const column_reading expected = reading_of(*told->field(i));
+    const column_reading found = reading_of(*known->field(i));
+    EXPECT_EQ(found.cast, expected.cast) << i + 1;
+    // Only the names of types that are not PostgreSQL's own are missing.
+    if (found.note.find("of a type of its own") == std::string::npos) {
+      EXPECT_EQ(found.note, expected.note) << i + 1;
+    } else {
+      EXPECT_EQ(found.cast, "::text") << i + 1;
+    }
+    if (expected.cast.empty()) {
+      EXPECT_TRUE(known->field(i)->type()->Equals(*told->field(i)->type()))
+          << known->field(i)->ToString() << told->field(i)->ToString();
+    }
+  }
 }
 
 TEST_F(postgres_both, answer_with_text_or_nothing) {
