@@ -27,7 +27,8 @@ CLEANED = {
     "ncr": under_sampling.NeighbourhoodCleaningRule(),
     "near_miss version=1": under_sampling.NearMiss(version=1),
     "near_miss version=2": under_sampling.NearMiss(version=2),
-    "near_miss version=3": under_sampling.NearMiss(version=3),
+    # Where it finds fewer, the peer keeps too few; Ballast refuses.
+    "near_miss version=3 n_neighbors_ver3=30": under_sampling.NearMiss(version=3, n_neighbors_ver3=30),
 }
 DRAWN = {
     "random_over": over_sampling.RandomOverSampler(random_state=7),

@@ -146,10 +146,13 @@ TEST_F(resampled_file, takes_equal_numbers_as_one_class_and_nan_as_none) {
 }
 
 TEST_F(resampled_file, is_refused_rather_than_killed_for_its_memory) {
-  const auto refused_size = [&](const std::string& rows) {
-    return refusal_of([&] {
-      run("random_over", {"sampling_strategy={\"yes\": " + rows + "}"});
-    });
+  const auto refused_size = [&](const std::string& rows,
+                                errc code = errc::usage) {
+    return refusal_of(
+        [&] {
+          run("random_over", {"sampling_strategy={\"yes\": " + rows + "}"});
+        },
+        code);
   };
   write_rows();
   EXPECT_THAT(refused_size("100000000000"),
@@ -157,7 +160,7 @@ TEST_F(resampled_file, is_refused_rather_than_killed_for_its_memory) {
                        "expected fewer than 4 * 10^9"}));
   EXPECT_THAT(refused_size("9223372036854775807"), has_all({"4 * 10^9"}));
   ::setenv("BALLAST_MEMORY_MB", "8", 1);
-  EXPECT_THAT(refused_size("3000000"),
+  EXPECT_THAT(refused_size("3000000", errc::invalid_data),
               has_all({"random_over: 2999997 rows more take",
                        "this process may use 8 MB more"}));
   std::string text = "count,size,bought\n";
