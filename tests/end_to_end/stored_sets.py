@@ -143,6 +143,7 @@ class StoredSets(BallastTest):
         job = self.write("one.json", self.trained_on(place))
         self.assertRegex(self.refused(2, "damaged", "validate", "--data", job)
                          .err, "train.arrow")
+        self.write("rows.csv", rows())
         self.made(place)
         self.assertIn("1600 rows to train on, 400 to test",
                       self.ballast("validate", "--data", job).out)
