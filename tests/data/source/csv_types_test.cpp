@@ -8,6 +8,7 @@ namespace ballast::data {
 namespace {
 
 using strings = std::vector<std::string>;
+using ::testing::HasSubstr;
 
 csv_stream typed_csv(const std::string& text, stated_types stated = {},
                      size_t block_bytes = 1 << 20,

@@ -85,18 +85,19 @@ TEST(graph_job, has_no_cycle) {
 }
 
 TEST(graph_job, refuses_an_operator_and_an_option_that_are_not_there) {
-  EXPECT_EQ(mistakes_of(with_graph({{{"op", "filtre"}, {"as", "clean"}}})),
-            "/data/graph/0/op: expected one of \"filter\", \"select\", "
-            "\"drop\", \"rename\", \"cast\", \"derive\", \"flat_map\", "
-            "\"map\", \"limit\", \"repeat\", \"batch\", \"unbatch\", "
-            "\"concat\", \"zip\", \"mix\", \"join\", \"sort\", \"distinct\", "
-            "\"shuffle\", \"sample\", \"resample\", \"split\", \"cache\", "
-            "\"prefetch\", \"impute\", \"standardize\", \"min_max\", \"max_abs\", "
-            "\"robust\", \"power\", \"quantile\", \"log\", "
-            "\"clip_outliers\", \"bin\", \"one_hot\", \"ordinal\", "
-            "\"hash_encode\", \"target_encode\", \"polynomial\", "
-            "\"date_parts\", \"select_features\", \"pca\", found "
-            "\"filtre\"; did you mean \"filter\"?\n");
+  EXPECT_EQ(
+      mistakes_of(with_graph({{{"op", "filtre"}, {"as", "clean"}}})),
+      "/data/graph/0/op: expected one of \"filter\", \"select\", "
+      "\"drop\", \"rename\", \"cast\", \"derive\", \"flat_map\", "
+      "\"map\", \"limit\", \"repeat\", \"batch\", \"unbatch\", "
+      "\"concat\", \"zip\", \"mix\", \"join\", \"sort\", \"distinct\", "
+      "\"shuffle\", \"sample\", \"resample\", \"split\", \"cache\", "
+      "\"prefetch\", \"impute\", \"standardize\", \"min_max\", \"max_abs\", "
+      "\"robust\", \"power\", \"quantile\", \"log\", "
+      "\"clip_outliers\", \"bin\", \"one_hot\", \"ordinal\", "
+      "\"hash_encode\", \"target_encode\", \"polynomial\", "
+      "\"date_parts\", \"select_features\", \"pca\", found "
+      "\"filtre\"; did you mean \"filter\"?\n");
   EXPECT_EQ(mistakes_of(with_graph({{{"op", "limit"},
                                      {"from", "people"},
                                      {"rows", 2},
