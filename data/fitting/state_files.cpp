@@ -119,7 +119,7 @@ std::vector<state_pointer> read_states(const fs::path& folder) {
       const state_bytes bytes{read_file(from / name / json_name),
                               read_file(from / name / numbers_name)};
       const std::string place = (from / name).string();
-      if (hash_of(bytes) != one.at("sha256"))
+      if (hash_of(bytes) != one.at("sha256").get<std::string>())
         throw ballast_error(errc::invalid_data,
                             printable(place) +
                                 ": is damaged or was changed: its SHA-256 is " +

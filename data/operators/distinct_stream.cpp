@@ -45,7 +45,7 @@ private:
   void begin(const std::vector<int>& columns) override {
     std::vector<int> places;
     input_.choose(with_keys(columns, keys_, places));
-    keys_ = places;
+    keys_ = std::move(places);
     numbered_ = with_numbers(input_.chosen(), "");
     number_ = input_.chosen()->num_fields();
   }

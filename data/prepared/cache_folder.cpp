@@ -40,7 +40,7 @@ bool is_home(const std::string& path) {
 } // namespace
 
 fs::path default_cache_folder() {
-  if (const std::string folder = variable("BALLAST_CACHE"); !folder.empty())
+  if (std::string folder = variable("BALLAST_CACHE"); !folder.empty())
     return folder;
   // The specification says to ignore a relative path.
   if (const std::string folder = variable("XDG_CACHE_HOME");

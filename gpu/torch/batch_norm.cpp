@@ -81,9 +81,10 @@ at::Tensor batch_norm::there(const at::Tensor& input, const at::Tensor& weight,
                              const at::Tensor& bias, bool again) {
   auto [output, mean, inverse] =
       at::native_batch_norm(input, weight, bias, {}, {}, true, 1.0, eps);
-  if (!again)
-    seen_.push_back({mean, inverse, double(input.size(0)),
-                     double(input.numel() / channels_)});
+  if (!again) {
+    const std::int64_t each = input.numel() / channels_;
+    seen_.push_back({mean, inverse, double(input.size(0)), double(each)});
+  }
   return output;
 }
 

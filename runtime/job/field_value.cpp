@@ -320,7 +320,7 @@ std::vector<failure> read_map(const field& of, const json& value,
         text.is_string() &&
         (of.allowed.empty()
              ? !check_text(of, at, text)
-             : std::count(of.allowed.begin(), of.allowed.end(), text) > 0);
+             : std::ranges::count(of.allowed, text.get<std::string>()) > 0);
     if (known)
       read[key] = text.get<std::string>();
     else

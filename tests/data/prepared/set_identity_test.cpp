@@ -11,7 +11,7 @@ namespace {
 
 TEST(set_identity, tells_which_source_changed) {
   temporary_folder folder;
-  const std::string first = folder.write("1.csv", "x,y\n1,0\n2,1\n");
+  folder.write("1.csv", "x,y\n1,0\n2,1\n");
   const std::string second = folder.write("2.csv", "x,y\n3,0\n4,1\n");
   const std::string test = folder.write("test", "x,y\n5,0\n6,1\n");
   const std::string glob = (folder / "*.csv").string();
