@@ -30,7 +30,9 @@ LINK_DELAY_US = 25_000
 LINK_SHARE_MIN = 0.85
 WAITING_MAX = 0.02
 TRAINED_EPOCHS = 3
-FILES = 8
+# For a range of a file, moto copies all of it first: many files, not large ones.
+ROWS_OF_FILE = 375_000
+FILES_MIN = 8
 SIGNED = (
     "Authorization: AWS4-HMAC-SHA256 Credential=any/20260101/us-east-1/s3/aws4_request, "
     "SignedHeaders=host, Signature=any"
@@ -127,10 +129,10 @@ def postgres(options, measured, verdicts):
     return raw
 
 
-def put_files(folder, endpoint, rows):
+def put_files(folder, endpoint, rows, files):
     """Parquet without compression, so that its bytes are what travels."""
     script = os.path.join(ROOT, "bench", "peers", "put_parquet.py")
-    command = command_on(0, sys.executable, script, endpoint, str(rows), str(FILES))
+    command = command_on(0, sys.executable, script, endpoint, str(rows), str(files))
     # The wheel that the program links with.
     deps = os.environ.get("BALLAST_DEPS", os.path.join(ROOT, ".deps"))
     env = {**os.environ, "PYTHONPATH": ":".join(glob.glob(os.path.join(deps, "pyarrow-*")))}
@@ -142,7 +144,8 @@ def put_files(folder, endpoint, rows):
 
 def s3(options, measured, verdicts):
     raw = {}
-    rows = max(FILES, options.s3_rows)
+    rows = max(FILES_MIN, options.s3_rows)
+    files = max(FILES_MIN, rows // ROWS_OF_FILE)
     try:
         with two_hosts(built(options, "wire"), LINK_MBIT, LINK_DELAY_US):
             moto = subprocess.Popen(
@@ -154,8 +157,8 @@ def s3(options, measured, verdicts):
                 if not endpoint.startswith(ADDRESSES[0]):
                     say(f"  no S3: {endpoint}")
                     return {}
-                size = put_files(measured.folder, endpoint, rows)
-                raw = read_files(options, measured, endpoint, size)
+                size = put_files(measured.folder, endpoint, rows, files)
+                raw = read_files(options, measured, endpoint, size, files)
             finally:
                 moto.stdin.close()
                 moto.wait()
@@ -172,16 +175,16 @@ def s3(options, measured, verdicts):
     return raw
 
 
-def fetch_all(endpoint):
+def fetch_all(endpoint, files):
     """What the link and the server give: curl, all files at once."""
     gets = " & ".join(
-        f"curl -sf -o /dev/null -H '{SIGNED}' http://{endpoint}/bench/part-{number}.parquet" for number in range(FILES)
+        f"curl -sf -o /dev/null -H '{SIGNED}' http://{endpoint}/bench/part-{number}.parquet" for number in range(files)
     )
     subprocess.run(command_on(1, "sh", "-c", f"{gets} & wait"), check=True)
 
 
-def read_files(options, measured, endpoint, size):
-    say(f"S3: {FILES} Parquet files, {size / 1e6:.0f} MB, behind {LINK_MBIT} Mbit/s and 50 ms")
+def read_files(options, measured, endpoint, size, files):
+    say(f"S3: {files} Parquet files, {size / 1e6:.0f} MB, behind {LINK_MBIT} Mbit/s and 50 ms")
     source = {
         "format": "parquet", "label": "y",
         "uri": f"s3://bench/part-*.parquet?endpoint_override={endpoint}&scheme=http&region=us-east-1",
@@ -203,7 +206,7 @@ def read_files(options, measured, endpoint, size):
         runs.append({"s": time.monotonic() - start})
         if done.returncode != 0:
             raise SystemExit(f"ballast failed:\n{done.stdout}{done.stderr}")
-        plain.append(timed(lambda: fetch_all(endpoint)))
+        plain.append(timed(lambda: fetch_all(endpoint, files)))
     measured.fresh()
     waiting = training(options, measured, measured.write(document), env)
     return {"ballast": runs, "curl": plain, "bytes": size, "waiting": waiting}

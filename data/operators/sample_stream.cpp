@@ -244,6 +244,13 @@ private:
   }
 
   ordered_rows in_order() {
+    if (pieces_.empty() && weight_ >= 0 && position_ > 0 && terms_.rows > 0)
+      throw ballast_error(errc::invalid_data,
+                          context().name + ": the weights of all " +
+                              std::to_string(position_) + " rows in column '" +
+                              printable(terms_.weight) +
+                              "' are 0; expected one above 0",
+                          context().pointer + "/weight");
     if (pieces_.empty())
       return {};
     compact();

@@ -25,13 +25,17 @@ namespace {
 using batch_pointer = std::shared_ptr<arrow::RecordBatch>;
 
 /// As the operators take it: without run lengths and views, which some of
-/// Arrow's functions lack. Null: they are inside of lists or structs.
+/// Arrow's functions lack, and with one type of text: pandas 3 writes
+/// large_string where a CSV file has string. Null: they are inside of lists or
+/// structs.
 std::shared_ptr<arrow::DataType>
 operable(const std::shared_ptr<arrow::DataType>& type) {
   switch (type->id()) {
   case arrow::Type::STRING_VIEW:
+  case arrow::Type::LARGE_STRING:
     return arrow::utf8();
   case arrow::Type::BINARY_VIEW:
+  case arrow::Type::LARGE_BINARY:
     return arrow::binary();
   case arrow::Type::RUN_END_ENCODED:
     return operable(

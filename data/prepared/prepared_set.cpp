@@ -71,6 +71,11 @@ ledger::manifest read_manifest(const fs::path& folder) {
     auto out = content.get<ledger::manifest>();
     read_chunks(folder, out);
     return out;
+  } catch (const nlohmann::json::parse_error& error) {
+    throw ballast_error(errc::invalid_data,
+                        path.string() + ": is damaged or was cut off at byte " +
+                            std::to_string(error.byte) +
+                            "; expected JSON: prepare the set again");
   } catch (const nlohmann::json::exception& error) {
     throw ballast_error(errc::invalid_data,
                         path.string() + ": " + error.what());

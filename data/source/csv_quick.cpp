@@ -53,8 +53,8 @@ inline uint64_t eight_bytes(const char* at) {
 
 /// Without a branch: every second sign would be guessed wrong.
 inline double with_sign(double number, bool minus) {
-  return std::bit_cast<double>(std::bit_cast<uint64_t>(number) |
-                               uint64_t(minus) << 63);
+  return std::bit_cast<double>(std::bit_cast<uint64_t>(number) | uint64_t(minus)
+                                                                     << 63);
 }
 
 /// Most numbers of most files: up to 7 digits and a point among them, taken

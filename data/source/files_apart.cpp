@@ -17,9 +17,9 @@ bool is_decided(const source_table& table, const table_rows& rows,
          !table.labels.empty();
 }
 
-fragment_choice choice_of(const source_table& table, const table_rows& rows,
+fragment_choice choice_of(const source_table& table, bool text_labels,
                           const text_cells& texts) {
-  fragment_choice out{table.columns, rows.labels_are_text(), {}};
+  fragment_choice out{table.columns, text_labels, {}};
   for (const auto& [column, cell] : texts)
     out.texts.push_back({column, cell.text, cell.file, cell.row});
   return out;

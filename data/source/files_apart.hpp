@@ -17,7 +17,7 @@ namespace ballast::data {
 bool is_decided(const source_table& table, const table_rows& rows,
                 const source_request& request);
 /// What it says.
-fragment_choice choice_of(const source_table& table, const table_rows& rows,
+fragment_choice choice_of(const source_table& table, bool text_labels,
                           const text_cells& texts);
 
 /// The files that others read, if anybody does.

@@ -82,7 +82,7 @@ void load_s3(const std::string& pointer) {
 }
 
 /// Requests that wait for the store, each on a thread of Arrow's: what a line
-/// of 1 Gbit/s and 100 ms holds, in pieces of 2 MiB, and many small questions.
+/// of 1 Gbit/s and 100 ms holds, in pieces of 1 MiB, and many small questions.
 /// The store's client has as many connections.
 static void allow_many_requests() {
   constexpr int requests = 24;

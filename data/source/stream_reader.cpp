@@ -28,8 +28,11 @@ stream_reader::stream_reader(std::string path, record_stream& from,
     origins_ = &graph->origins();
 }
 
-uint64_t stream_reader::read(table_rows& rows, const row_faults* judge) {
+uint64_t stream_reader::read(table_rows& rows, const row_faults* judge,
+                             const std::function<void(bool)>& chosen) {
   choose(rows);
+  if (chosen)
+    chosen(label_is_text_);
   while (const std::shared_ptr<arrow::RecordBatch> batch = from_.next()) {
     selected_ = {batch, {}};
     some_ = false;

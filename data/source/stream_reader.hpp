@@ -17,6 +17,7 @@
 #include "data/source/source_table.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,8 +35,11 @@ public:
                 const row_condition* where, uint64_t rows_before);
 
   /// How many rows there are, with those of earlier files. `judge`: ends the
-  /// reading early where too many of them are bad; null: nobody does.
-  uint64_t read(table_rows& rows, const row_faults* judge = nullptr);
+  /// reading early where too many of them are bad; null: nobody does. `chosen`:
+  /// called before the first row is read, once the columns are known and
+  /// whether the label is text.
+  uint64_t read(table_rows& rows, const row_faults* judge = nullptr,
+                const std::function<void(bool)>& chosen = {});
 
 private:
   // Columns.

@@ -44,13 +44,16 @@ static std::unique_ptr<graph_stream> open_graph(const source_spec& spec,
 
 uint64_t whole_max_of(const source_spec& spec) {
   constexpr uint64_t some_of_it = uint64_t{4} << 20;
+  // Those that come next are fetched before somebody reads them, or a line
+  // lies idle whenever files end together: two fit (soon_bytes).
+  constexpr uint64_t all_of_it = uint64_t{32} << 20;
   const bool by_column = spec.format == source_format::parquet ||
                          spec.format == source_format::arrow ||
                          spec.format == source_format::orc;
   // A source of a graph names no label: some look at its first rows only.
   return spec.label.empty() || (by_column && !spec.features.empty())
              ? some_of_it
-             : whole_file_max;
+             : all_of_it;
 }
 
 std::unique_ptr<record_stream> open_table(const source_spec& spec,
@@ -121,6 +124,11 @@ std::optional<row_condition> condition_of(const source_spec& spec,
   return out;
 }
 
+bool tells_types(source_format format) {
+  return format == source_format::parquet || format == source_format::arrow ||
+         format == source_format::orc;
+}
+
 /// The files of one source, one after another.
 class table_reader {
 public:
@@ -137,10 +145,10 @@ public:
     for (size_t i = 0; i < files.size(); ++i) {
       const uint64_t before = rows_read_;
       out_.files.push_back({files[i].name, before});
-      if (begun_ && apart_.can_begin() && is_decided(out_, rows_, request_))
-        apart_.begin(files, i, choice_of(out_, rows_, texts_));
+      if (begun_ && is_decided(out_, rows_, request_))
+        begin_apart(files, i, rows_.labels_are_text());
       if (!take_apart(i))
-        read_here(files[i], i + 1 == files.size());
+        read_here(files, i);
       if (request_.faults != nullptr)
         request_.faults->check();
       if (rows_read_ == before && ++without_rows_ == 1)
@@ -161,6 +169,13 @@ private:
     return request_.faults != nullptr ? request_.faults->counts().rows : 0;
   }
 
+  /// Once it is known how those are to be read.
+  void begin_apart(const std::vector<stored_file>& files, size_t next,
+                   bool text_labels) {
+    if (next < files.size() && apart_.can_begin())
+      apart_.begin(files, next, choice_of(out_, text_labels, texts_));
+  }
+
   /// False: the file is to be read here.
   bool take_apart(size_t file) {
     const auto read = apart_.take(file);
@@ -174,12 +189,13 @@ private:
     return true;
   }
 
-  void read_here(const stored_file& file, bool last) {
+  void read_here(const std::vector<stored_file>& files, size_t number) {
+    const stored_file& file = files[number];
     std::unique_ptr<record_stream> from;
     try {
       from = open_table(spec_, request_, file, {.texts = &texts_});
     } catch (const no_rows_error&) {
-      if (last && !begun_) // none has rows
+      if (number + 1 == files.size() && !begun_) // none has rows
         throw;
       return;
     }
@@ -187,9 +203,14 @@ private:
       out_.notes.push_back(std::move(note));
     const row_faults* judge = begun_ ? nullptr : request_.faults;
     begun_ = true;
+    // Where a file tells its types nothing more is to be known; elsewhere any
+    // row may make a column one of text.
+    std::function<void(bool)> chosen;
+    if (tells_types(spec_.format))
+      chosen = [&](bool text) { begin_apart(files, number + 1, text); };
     rows_read_ = stream_reader(file.name, *from, spec_, request_, out_,
                                where_ ? &*where_ : nullptr, rows_read_)
-                     .read(rows_, judge);
+                     .read(rows_, judge, chosen);
     if (const auto* graph = dynamic_cast<const graph_stream*>(from.get())) {
       out_.files = graph->files();
       out_.notes = graph->origins().notes();

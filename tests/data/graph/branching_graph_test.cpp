@@ -196,6 +196,31 @@ TEST_F(branching_graphs, of_a_chain_have_schemas_at_once) {
               ElementsAre("name", "age", "city", "__origin"));
 }
 
+/// What pandas 3 writes for text is another type of Arrow's than what a CSV
+/// file is read as.
+TEST_F(branching_graphs, join_and_concat_texts_whatever_their_type) {
+  arrow::LargeStringBuilder cities;
+  arrow::LargeStringBuilder names;
+  ASSERT_TRUE(cities.Append("rome").ok() && names.Append("eve").ok());
+  const auto table = arrow::Table::Make(
+      arrow::schema({arrow::field("name", arrow::large_utf8()),
+                     arrow::field("city", arrow::large_utf8())}),
+      {names.Finish().ValueOrDie(), cities.Finish().ValueOrDie()});
+  const auto file =
+      *arrow::io::FileOutputStream::Open((folder_ / "more.arrow").string());
+  const auto to = *arrow::ipc::MakeFileWriter(file, table->schema());
+  ASSERT_TRUE(to->WriteTable(*table).ok() && to->Close().ok());
+  ASSERT_TRUE(file->Close().ok());
+  job what = with(R"([{"op": "select", "from": "people",
+                       "columns": ["name", "city"], "as": "some"},
+                      {"op": "concat", "from": ["some", "more"], "as": "out"}
+                     ])");
+  what.data.sources["more"] = what.data.sources["people"];
+  what.data.sources["more"].format = source_format::arrow;
+  what.data.sources["more"].uri = (folder_ / "more.arrow").string();
+  EXPECT_THAT(rows_of(what), testing::Contains("eve rome"));
+}
+
 TEST_F(branching_graphs, take_what_a_file_stores_in_an_unusual_way) {
   arrow::StringViewBuilder views;
   for (const char* text : {"b", "a text of more than twelve bytes", "b", ""})

@@ -148,6 +148,15 @@ TEST(sample_stream, refuses_what_is_no_weight_with_its_row) {
               HasSubstr("did you mean"));
 }
 
+TEST(sample_stream, says_that_all_weights_are_zero) {
+  const spill_folder folder;
+  const arrow::FieldVector fields{arrow::field("w", arrow::float64())};
+  EXPECT_THAT(
+      failure_of(rows_of(fields, "[[0], [0]]"), {1, "", "w"}, folder.context()),
+      testing::AllOf(HasSubstr("/data/graph/2/weight"),
+                     HasSubstr("all 2 rows in column 'w' are 0")));
+}
+
 TEST(sample_stream, refuses_more_rows_than_its_memory_holds) {
   const spill_folder folder;
   EXPECT_THAT(

@@ -95,6 +95,16 @@ TEST(set_tables, of_many_chunks_lie_beside_a_small_manifest) {
   EXPECT_EQ(nlohmann::json(after), nlohmann::json(before));
 }
 
+TEST(set_tables, a_manifest_that_was_cut_off_says_so) {
+  const temporary_folder folder;
+  write_manifest(folder / "", set_of(7));
+  std::filesystem::resize_file(folder / "manifest.json", 100);
+  EXPECT_THAT(message_of([&] { read_manifest(folder / ""); }),
+              testing::AllOf(HasSubstr("manifest.json: is damaged or was cut "
+                                       "off at byte 101"),
+                             HasSubstr("prepare the set again")));
+}
+
 TEST(set_tables, that_are_damaged_are_named) {
   const temporary_folder folder;
   write_manifest(folder / "", set_of(chunks_in_json_max + 3));
