@@ -21,9 +21,11 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace ballast::data {
@@ -69,25 +71,32 @@ void check_owner(const fs::path& path) {
                             "; or point $BALLAST_CACHE to a folder of yours");
 }
 
-std::string hash_bytes_of(const std::string& path, const std::string& pointer,
-                          const store::work_watch& stop) {
+/// `expected`: its size, as far as is known.
+uint64_t hash_bytes_of(const std::string& path, uint64_t expected,
+                       const std::string& pointer,
+                       const store::work_watch& stop) {
   content_hash hash;
   unique_fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  std::vector<char> block(size_t{1} << 20);
+  // Many files are small: a large block for each costs more than the rest.
+  constexpr uint64_t least = 4096;
+  constexpr uint64_t most = 1 << 20;
+  const size_t size = std::clamp(expected + 1, least, most);
+  const auto block = std::make_unique_for_overwrite<char[]>(size);
   ssize_t got = file ? 0 : -1;
-  while (file && (got = ::read(file.get(), block.data(), block.size())) > 0) {
+  while (file && (got = ::read(file.get(), block.get(), size)) > 0) {
     check_stop(stop);
-    hash.update(block.data(), size_t(got));
+    hash.update(block.get(), size_t(got));
   }
   const int number = errno;
   if (got < 0)
     throw ballast_error(errc::invalid_data,
                         path + ": cannot be read: " + std::strerror(number),
                         pointer);
-  return hex16(hash.digest());
+  return hash.digest();
 }
 
 constexpr size_t sets_of_rows_max = 16;
+constexpr size_t hashes_max = size_t{1} << 21; // some 80 MB
 
 } // namespace
 
@@ -184,7 +193,7 @@ fs::path prepare_cache::memo_of(const std::string& full_path) const {
 
 /// What was noted of just these files, the last of which changed at
 /// `changed_ns`. Empty: nothing.
-static std::string known_hash(const fs::path& memo, const nlohmann::json& about,
+static std::string noted_hash(const fs::path& memo, const nlohmann::json& about,
                               int64_t changed_ns) {
   using nlohmann::json;
   std::ifstream known(memo);
@@ -199,11 +208,11 @@ static std::string known_hash(const fs::path& memo, const nlohmann::json& about,
 }
 
 /// Of a file that is still what it was.
-static std::string hash_of_unchanged(const std::string& path,
-                                     const file_stamp& stamp,
-                                     const std::string& pointer,
-                                     const store::work_watch& stop) {
-  std::string out = hash_bytes_of(path, pointer, stop);
+static uint64_t hash_of_unchanged(const std::string& path,
+                                  const file_stamp& stamp,
+                                  const std::string& pointer,
+                                  const store::work_watch& stop) {
+  const uint64_t out = hash_bytes_of(path, stamp.size, pointer, stop);
   if (stamp_of(path, pointer) != stamp)
     throw ballast_error(errc::invalid_data,
                         path + ": changed while it was read; try again when "
@@ -224,12 +233,27 @@ std::string prepare_cache::hash_of(const std::string& path,
                    {"size", stamp.size},
                    {"mtime_ns", stamp.mtime_ns},
                    {"inode", stamp.inode}};
-  if (std::string known = known_hash(memo, about, stamp.mtime_ns);
+  if (std::string known = noted_hash(memo, about, stamp.mtime_ns);
       !known.empty())
     return known;
-  std::string out = hash_of_unchanged(path, stamp, pointer, stop);
+  std::string out = hex16(hash_of_unchanged(path, stamp, pointer, stop));
   write_small_file(memo, json_text(json{{"about", about}, {"hash", out}}));
   return out;
+}
+
+static uint64_t stamp_hash(const image_folder& folder, const image_file& one) {
+  content_hash out;
+  out.update(folder.path + '\0' + one.name);
+  for (uint64_t part :
+       {one.stamp.size, uint64_t(one.stamp.mtime_ns), one.stamp.inode})
+    out.update(&part, sizeof(part));
+  return out.digest();
+}
+
+std::optional<uint64_t> prepare_cache::known_hash(const image_folder& folder,
+                                                  const image_file& one) const {
+  const auto found = hashes_.find(stamp_hash(folder, one));
+  return found == hashes_.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::string prepare_cache::hash_of(const image_folder& folder,
@@ -253,24 +277,33 @@ std::string prepare_cache::hash_of(const image_folder& folder,
   const json about{{"path", printable(full)},
                    {"files", folder.files.size()},
                    {"stamps", hex16(stamps.digest())}};
-  if (std::string known = known_hash(memo, about, changed_ns); !known.empty())
+  if (std::string known = noted_hash(memo, about, changed_ns); !known.empty())
     return known;
   content_hash all;
-  ordered_work<std::string> readers(work_threads(), "bl-hash");
+  std::vector<std::pair<uint64_t, uint64_t>> hashes;
+  ordered_work<uint64_t> readers(work_threads(), "bl-hash");
   for (size_t next = 0, done = 0; done < folder.files.size(); ++done) {
     check_stop(stop);
     for (; next < folder.files.size() && readers.under_way() < readers.wanted();
          ++next)
-      readers.give([&one = folder.files[next], &folder, &pointer, &stop] {
-        if (one.is_gone)
-          return std::string("a link that leads nowhere");
+      readers.give([&one = folder.files[next], &folder, &pointer, &stop,
+                    known = known_hash(folder, folder.files[next])] {
+        if (one.is_gone || known)
+          return known.value_or(0);
         return hash_of_unchanged(folder.path + "/" + one.name, one.stamp,
                                  pointer, stop);
       });
-    all.update(folder.files[done].name + '\0' + readers.take());
+    const image_file& one = folder.files[done];
+    const uint64_t hash = readers.take();
+    all.update(one.name + '\0' +
+               (one.is_gone ? "a link that leads nowhere" : hex16(hash)));
+    if (!one.is_gone && hashes_.size() + hashes.size() < hashes_max)
+      hashes.emplace_back(stamp_hash(folder, one), hash);
   }
   std::string out = hex16(all.digest());
   write_small_file(memo, json_text(json{{"about", about}, {"hash", out}}));
+  if (modified_ns(memo) - changed_ns > settled_ns)
+    hashes_.insert(hashes.begin(), hashes.end());
   return out;
 }
 

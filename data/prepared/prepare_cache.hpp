@@ -24,7 +24,9 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace ballast::data {
@@ -106,8 +108,13 @@ public:
 private:
   bool remove(const std::string& name) const;
   std::filesystem::path memo_of(const std::string& full_path) const;
+  std::optional<uint64_t> known_hash(const image_folder& folder,
+                                     const image_file& one) const;
 
   std::filesystem::path folder_;
+  /// Of files of image folders, by name and stamp: who hashed all of a folder
+  /// asks for its parts next.
+  std::unordered_map<uint64_t, uint64_t> hashes_;
 };
 
 /// $BALLAST_CACHE_LIMIT_GB, default 20, in bytes; ballast_error{usage} if it is

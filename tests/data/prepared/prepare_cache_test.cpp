@@ -8,6 +8,7 @@
 #include "tests/data/source_builders.hpp"
 #include "tests/data/tiny_idx.hpp"
 
+#include <chrono>
 #include <csignal>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
@@ -284,6 +285,48 @@ TEST(prepare_cache, leaves_nothing_half_written_on_a_full_disk) {
   EXPECT_TRUE(sets_in(folder / "cache").empty());
   EXPECT_TRUE(leftovers(folder / "cache").empty());
   EXPECT_EQ(prepare(what, folder / "cache")->about().train_rows, 20000u);
+}
+
+/// Whoever hashed all of a folder is asked for its parts next.
+TEST(prepare_cache, hashes_a_part_of_a_folder_as_if_it_had_not_seen_the_whole) {
+  const temporary_folder folder;
+  const auto anew = [&](const image_folder& what) {
+    fs::remove_all(folder / "other");
+    return prepare_cache(folder / "other").hash_of(what, "/data/train/uri");
+  };
+  image_folder all{.path = (folder / "images").string(),
+                   .classes = {"a"},
+                   .files = {},
+                   .skipped = 0,
+                   .first_skipped = {}};
+  fs::create_directories(folder / "images" / "a");
+  const auto look_again = [&] {
+    for (image_file& one : all.files)
+      one.stamp = stamp_of(all.path + "/" + one.name, "/data/train/uri");
+  };
+  for (const char* name : {"a/1.jpg", "a/2.jpg", "a/3.jpg"}) {
+    folder.write(std::string("images/") + name, name);
+    fs::last_write_time(fs::path(all.path) / name,
+                        fs::file_time_type::clock::now() -
+                            std::chrono::hours(1));
+    all.files.push_back({name, 0, {}});
+  }
+  look_again();
+  prepare_cache cache(folder / "cache");
+  EXPECT_EQ(cache.hash_of(all, "/data/train/uri"), anew(all));
+  image_folder part = all;
+  part.part = "2-3";
+  part.files.erase(part.files.begin());
+  EXPECT_EQ(cache.hash_of(part, "/data/train/uri"), anew(part));
+  // As long and, by its name, the same.
+  folder.write("images/a/3.jpg", "A/3.jpg");
+  fs::last_write_time(fs::path(all.path) / "a/3.jpg",
+                      fs::file_time_type::clock::now() - std::chrono::hours(2));
+  const std::string before = cache.hash_of(part, "/data/train/uri");
+  look_again();
+  part.files = {all.files[1], all.files[2]};
+  EXPECT_NE(cache.hash_of(part, "/data/train/uri"), before);
+  EXPECT_EQ(cache.hash_of(part, "/data/train/uri"), anew(part));
 }
 
 } // namespace
