@@ -10,6 +10,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 namespace ballast::data {
 
@@ -46,7 +47,7 @@ public:
 
   std::vector<class_target> read(const std::string& said) const {
     check_classes();
-    const json value = json::parse(said, nullptr, false);
+    const json value = parsed(said);
     if (value.is_number())
       return of_ratio(value.get<double>());
     if (value.is_object())
@@ -58,6 +59,23 @@ public:
 
 private:
   bool over() const { return kind_ == resampling_kind::over; }
+
+  /// Of a class that an object names twice JSON would keep the last number.
+  static json parsed(const std::string& said) {
+    std::set<std::string> names;
+    const auto look = [&names](int depth, json::parse_event_t event,
+                               const json& one) {
+      if (event == json::parse_event_t::key && depth == 1 &&
+          !names.insert(one.get<std::string>()).second)
+        refuse_twice(one.get<std::string>());
+      return true;
+    };
+    return json::parse(said, look, false);
+  }
+
+  [[noreturn]] static void refuse_twice(const std::string& name) {
+    refuse("class '" + printable(name) + "' is named twice; expected once");
+  }
 
   void check_classes() const {
     if (counts_.size() > 1)
@@ -162,7 +180,8 @@ private:
                "and this method only removes some; expected so many or "
                "fewer, found " +
                std::to_string(rows));
-      wanted[c] = over() ? rows - counts_[c] : rows;
+      if (!wanted.emplace(c, over() ? rows - counts_[c] : rows).second)
+        refuse_twice(rows_.names[c]);
     }
     std::vector<class_target> out;
     for (const auto& [c, rows] : wanted)

@@ -16,6 +16,7 @@ from harness.run_files import read_json
 from harness.waiting import wait_until
 
 from recovery import Recovery
+from standard_input import piped
 
 ROWS = 1200
 STATES = ["impute", "impute", "clip_outliers", "standardize", "one_hot"]
@@ -110,6 +111,29 @@ class Preprocessing(Recovery):
         self.assertEqual(manifest["train_rows"], 2 * many)
         self.assertEqual(manifest["test_rows"],
                          counts["test-clean"]("yes") + counts["test-clean"]("no"))
+
+    def test_a_sample_of_a_stream_trains_exactly_though_a_worker_dies(self):
+        draw = random.Random(3)
+        rows = self.write("rows.jsonl", "".join(
+            json.dumps({"x": draw.gauss(3 * (i % 20 == 7), 1),
+                        "y": int(i % 20 == 7)}) + "\n"
+            for i in range(20000)))
+        document = read_json(ROOT / "examples/jobs/stream_reservoir.json")
+        document["train"]["epochs"] = 100
+        job = self.write("stream.json", document)
+        one, run = self.new_run(job, wrapper=piped(rows))
+        wait_until(lambda: self.committed(run) > 5, f"steps of {one}")
+        os.kill(self.workers(run)[0]["pid"], signal.SIGKILL)
+        self.assertEqual(one.wait(120), 0, one)
+        report = read_json(run / "report.json")
+        self.assertEqual(report["audit"], {"expected": 80000, "once": 80000,
+                                           "lost": 0, "repeated": 0})
+        self.assertGreater(report["test_accuracy"], 0.85)
+        shown = json.loads(self.ballast(
+            "data", "show", job, "--node", "train", "--rows", "1000", "--json",
+            wrapper=piped(rows)).out)
+        labels = [row["y"] for row in shown["rows"]]
+        self.assertEqual((labels.count(0), labels.count(1)), (400, 400))
 
     def test_applied_to_raw_rows_gives_what_was_trained_on(self):
         run = self.run_job(self.job(train={"epochs": 1}))

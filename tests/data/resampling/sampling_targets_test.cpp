@@ -114,6 +114,7 @@ TEST(sampling_targets, that_cannot_be_are_refused_with_what_was_expected) {
            {two, R"({"a": 99})", over, {"class 'a' has 100 rows", "99"}},
            {two, R"({"b": 21})", under, {"class 'b' has 20 rows", "21"}},
            {two, R"({"b": -1})", over, {"class 'b'", "0 or more, found -1"}},
+           {two, R"({"b": 40, "b": 50})", over, {"class 'b' is named twice"}},
            {two, R"({"d": 1})", over, {"no class 'd'; it has a, b"}},
            {two, R"({"a": 1})", clean, {"expected a list of classes"}},
            {two, R"(["a"])", over, {"a list is for methods that clean"}},
@@ -123,6 +124,14 @@ TEST(sampling_targets, that_cannot_be_are_refused_with_what_was_expected) {
                    errc::usage),
         has_all(one.said))
         << one.strategy;
+  const counted_classes numbers({10, 4}, {"0", "1"});
+  EXPECT_THAT(refusal_of(
+                  [&] {
+                    sampling_targets(R"({"1": 5, "1.0": 6})", over,
+                                     numbers.rows());
+                  },
+                  errc::usage),
+              testing::HasSubstr("class '1' is named twice"));
 }
 
 TEST(sampling_targets, need_two_classes) {
