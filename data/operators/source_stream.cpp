@@ -14,6 +14,7 @@
 #include <arrow/compute/api_vector.h>
 #include <arrow/compute/cast.h>
 
+#include <cmath>
 #include <span>
 #include <utility>
 #include <vector>
@@ -222,10 +223,32 @@ private:
                                      printable(field.name()) + "'")
                           .make_array(),
                       index);
-    return take_arrow(arrow::compute::Cast(*column, field.type()),
-                      errc::invalid_data,
-                      printable(stored_[file_].name) + ": column '" +
-                          printable(field.name()) + "'");
+    const std::string where = printable(stored_[file_].name) + ": column '" +
+                              printable(field.name()) + "'";
+    const std::shared_ptr<arrow::Array> out = take_arrow(
+        arrow::compute::Cast(*column, field.type()), errc::invalid_data, where);
+    // Arrow minds what an integer loses, not what a shorter float does.
+    if (out->type_id() == arrow::Type::FLOAT &&
+        column->type_id() == arrow::Type::DOUBLE)
+      check_kept(static_cast<const arrow::DoubleArray&>(*column),
+                 static_cast<const arrow::FloatArray&>(*out), where);
+    return out;
+  }
+
+  void check_kept(const arrow::DoubleArray& before,
+                  const arrow::FloatArray& after,
+                  const std::string& where) const {
+    for (int64_t i = 0; i < before.length(); ++i)
+      if (before.IsValid(i) && double(after.Value(i)) != before.Value(i) &&
+          !std::isnan(before.Value(i)))
+        throw ballast_error(
+            errc::invalid_data,
+            where + ": " + cell_of(before, i) +
+                " cannot be kept as float, which the column is in the first "
+                "file, " +
+                printable(stored_[first_].name) +
+                "; write both with one type, or begin with a file of double",
+            request_.pointer);
   }
 
   batch_pointer with_origin(const batch_pointer& rows) {

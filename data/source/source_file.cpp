@@ -71,6 +71,11 @@ bool is_regular(const std::string& path) {
   return stat(path.c_str(), &about) == 0 && !S_ISDIR(about.st_mode);
 }
 
+bool leads_nowhere(const std::string& path) {
+  struct stat about {};
+  return lstat(path.c_str(), &about) == 0 && stat(path.c_str(), &about) != 0;
+}
+
 } // namespace
 
 std::vector<std::string> expand_uri(const std::string& uri,
@@ -82,10 +87,16 @@ std::vector<std::string> expand_uri(const std::string& uri,
   glob_t found{};
   const int result = glob(path.c_str(), 0, nullptr, &found);
   std::vector<std::string> out;
+  std::string lost;
   for (size_t i = 0; result == 0 && i < found.gl_pathc; ++i)
     if (is_regular(found.gl_pathv[i]))
       out.emplace_back(found.gl_pathv[i]);
+    else if (lost.empty() && leads_nowhere(found.gl_pathv[i]))
+      lost = found.gl_pathv[i];
   globfree(&found);
+  // A disk that is not mounted would silently take its rows with it.
+  if (!lost.empty())
+    refuse(lost, "is a link that leads nowhere; mend or remove it", pointer);
   if (out.empty())
     refuse(path, "no file matches; check the pattern", pointer);
   return out;

@@ -106,8 +106,20 @@ void stream_reader::place_columns() {
   from_.choose(std::move(read));
 }
 
-/// Of the first file: which columns the model will not see.
+/// Of the first file: which columns the model will not see. Numbers in them
+/// later are nothing to pass over; a CSV file finds them by their cells.
 void stream_reader::leave_out() {
+  if (table_.left_out && spec_.format != source_format::csv)
+    for (const table_column& one : columns_)
+      if (one.numeric &&
+          std::ranges::count(*table_.left_out, printable(one.name)))
+        throw ballast_error(
+            errc::invalid_data,
+            printable(path_) + ": column '" + printable(one.name) +
+                "' holds numbers, and is left out because the first file has "
+                "none in it; name the columns of the model in \"features\", or "
+                "store this one with one type",
+            request_.pointer);
   std::vector<int> texts;
   if (!table_.left_out) {
     table_.left_out.emplace();

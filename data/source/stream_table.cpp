@@ -172,8 +172,13 @@ private:
   /// Once it is known how those are to be read.
   void begin_apart(const std::vector<stored_file>& files, size_t next,
                    bool text_labels) {
-    if (next < files.size() && apart_.can_begin())
-      apart_.begin(files, next, choice_of(out_, text_labels, texts_));
+    if (next == files.size() || !apart_.can_begin())
+      return;
+    text_cells texts = texts_;
+    if (out_.left_out && spec_.format != source_format::csv)
+      for (const std::string& one : *out_.left_out)
+        texts.try_emplace(one);
+    apart_.begin(files, next, choice_of(out_, text_labels, texts));
   }
 
   /// False: the file is to be read here.
@@ -283,8 +288,10 @@ table_fragment read_table_file(const source_spec& spec,
   table_rows rows(out.table, request);
   rows.expect_text_labels(choice.text_labels);
   text_cells texts;
-  for (const fragment_choice::left_out& one : choice.texts)
+  for (const fragment_choice::left_out& one : choice.texts) {
     texts.emplace(one.column, text_cell{one.text, one.file, one.row});
+    out.table.left_out->push_back(one.column);
+  }
   const std::optional<row_condition> where = condition_of(spec, request);
   std::unique_ptr<record_stream> from;
   try {

@@ -9,6 +9,7 @@
 #include <arrow/io/file.h>
 #include <arrow/ipc/writer.h>
 #include <arrow/json/from_string.h>
+#include <cmath>
 
 namespace ballast::data {
 namespace {
@@ -219,6 +220,37 @@ TEST_F(branching_graphs, join_and_concat_texts_whatever_their_type) {
   what.data.sources["more"].format = source_format::arrow;
   what.data.sources["more"].uri = (folder_ / "more.arrow").string();
   EXPECT_THAT(rows_of(what), testing::Contains("eve rome"));
+}
+
+template <class Builder>
+void write_numbers(const fs::path& path, const std::vector<double>& numbers) {
+  Builder builder;
+  for (const double one : numbers)
+    ASSERT_TRUE(builder.Append(typename Builder::value_type(one)).ok());
+  const auto table =
+      arrow::Table::Make(arrow::schema({arrow::field("a", builder.type())}),
+                         std::vector<std::shared_ptr<arrow::Array>>{
+                             builder.Finish().ValueOrDie()});
+  const auto file = *arrow::io::FileOutputStream::Open(path.string());
+  const auto to = *arrow::ipc::MakeFileWriter(file, table->schema());
+  ASSERT_TRUE(to->WriteTable(*table).ok() && to->Close().ok());
+  ASSERT_TRUE(file->Close().ok());
+}
+
+TEST_F(branching_graphs, lose_nothing_of_numbers_that_a_later_file_has_longer) {
+  write_numbers<arrow::FloatBuilder>(folder_ / "a1.arrow", {1, 2});
+  write_numbers<arrow::DoubleBuilder>(folder_ / "a2.arrow", {0.5, NAN});
+  job what = with(R"([{"op": "limit", "from": "people", "rows": 9,
+                       "as": "out"}])");
+  what.data.sources["people"].format = source_format::arrow;
+  what.data.sources["people"].uri = (folder_ / "a*.arrow").string();
+  EXPECT_THAT(rows_of(what), ElementsAre("1", "2", "0.5", "nan"));
+  write_numbers<arrow::DoubleBuilder>(folder_ / "a2.arrow", {0.5, 16777217});
+  EXPECT_THAT(
+      refusal_of([&] { rows_of(what); }),
+      testing::AllOf(testing::HasSubstr("a2.arrow: column 'a': 16777217 "
+                                        "cannot be kept as float"),
+                     testing::HasSubstr("a1.arrow")));
 }
 
 TEST_F(branching_graphs, take_what_a_file_stores_in_an_unusual_way) {

@@ -60,6 +60,17 @@ TEST_F(empty_files, are_refused_where_no_file_has_a_row) {
               HasSubstr("has no rows after its header"));
 }
 
+/// A disk that is not mounted would silently take its rows with it.
+TEST_F(empty_files, are_not_what_a_link_that_leads_nowhere_is) {
+  folder_.write("p1.csv", "a,y\n1,0\n2,1\n");
+  std::filesystem::create_directory(folder_ / "p2.csv"); // is no file
+  EXPECT_EQ(read_source(all(source_format::csv), {}).labels.size(), 2u);
+  std::filesystem::create_symlink("/nowhere/p3.csv", folder_ / "p3.csv");
+  EXPECT_THAT(
+      refusal_of([&] { read_source(all(source_format::csv), {}); }),
+      HasSubstr("p3.csv: is a link that leads nowhere; mend or remove"));
+}
+
 TEST_F(empty_files, are_passed_over_in_a_graph_and_in_a_survey) {
   folder_.write("p1.csv", "a,y\n");
   folder_.write("p2.csv", "a,y\n1,0\n2,1\n");

@@ -1,7 +1,10 @@
+#include "data/source/file_system.hpp"
+#include "data/source/files_apart.hpp"
 #include "data/source/source_table.hpp"
 #include "data/source/table_values.hpp"
 
 #include "runtime/base/errors.hpp"
+#include "tests/data/source/stream_tester.hpp"
 #include "tests/data/source_builders.hpp"
 
 #include <algorithm>
@@ -168,6 +171,29 @@ TEST(csv_source, reads_the_files_of_a_glob_as_one) {
     EXPECT_EQ(values_of<uint8_t>(table), (std::vector<uint8_t>{10, 20, 30}));
     ASSERT_EQ(table.files.size(), 2u);
     EXPECT_EQ(place_of(table, 2), (folder / "b.csv").string() + ": row 1");
+  }
+}
+
+/// Whether who reads the files reads the second one in its turn, or another
+/// apart from the first.
+TEST(jsonl_source, refuses_numbers_in_a_column_that_the_first_file_left_out) {
+  for (const char* first : {"null", "\"x\""}) {
+    temporary_folder folder;
+    folder.write("p1.jsonl",
+                 std::string("{\"a\":") + first + ",\"b\":1,\"y\":0}\n");
+    folder.write("p2.jsonl", "{\"a\":3,\"b\":2,\"y\":1}\n");
+    const source_spec spec =
+        table_source(source_format::jsonl, (folder / "*.jsonl").string(), "y");
+    const auto told =
+        has_all({"p2.jsonl: column 'a' holds numbers", "\"features\""});
+    EXPECT_THAT(refusal_of([&] { read_source(spec, {}); }), told) << first;
+    const std::vector<stored_file> files =
+        find_files(spec.uri, "/data/train/uri", {});
+    EXPECT_THAT(refusal_of([&] {
+                  read_fragment(spec, {}, files.at(1),
+                                {{"b"}, false, {{"a", "", "", ""}}});
+                }),
+                told);
   }
 }
 
