@@ -56,8 +56,8 @@ std::vector<std::string> notes_of(const job& what,
   if (about.left_out && !about.left_out->empty())
     out.push_back(name_of_rows(what, about) + ": left out " +
                   list_of(*about.left_out) +
-                  ", which hold text, not numbers; to choose otherwise, name "
-                  "columns in /data/train/features");
+                  ": no numbers (text, dates, decimals, or nothing); to choose "
+                  "otherwise, name columns in /data/train/features");
   if (!about.label.empty() && !about.sources.empty())
     if (std::string note = classes_note(what, about); !note.empty())
       out.push_back(std::move(note));

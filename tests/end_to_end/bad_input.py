@@ -183,7 +183,7 @@ class Data(BadInput):
         self.refuses(job, ["row 1 (line 2), column 'a'", "as in row 2",
                            "'n/a' is no number", "/data/train/features"])
         job = self.table("name,b,y\nann,1,0\nbob,2,1\neve,3,0\n")
-        said = "left out 'name', which hold text"
+        said = "left out 'name': no numbers"
         for heard in (True, False):  # when the data are prepared, not again
             one, run = self.new_run(job)
             self.assertEqual(one.wait(), 0, one)

@@ -367,7 +367,6 @@ bool agrees(const std::string& cell, const std::string& got) {
 }
 
 TEST(transitions, every_event_in_every_state_does_what_the_table_says) {
-  std::string actual;
   size_t wrong = 0;
   for (const auto& [event, play] : events_played) {
     const auto row = rows().find(event);

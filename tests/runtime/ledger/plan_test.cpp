@@ -196,7 +196,7 @@ TEST(plan, refuses_runs_that_no_plan_has) {
 
 TEST(plan, refuses_json_with_numbers_that_do_not_fit) {
   nlohmann::json good = small_plan();
-  for (auto [pointer, bad] :
+  for (const auto& [pointer, bad] :
        std::vector<std::pair<std::string, nlohmann::json>>{
            {"/number", -1},
            {"/generation", 1.5},
