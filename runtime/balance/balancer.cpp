@@ -75,13 +75,16 @@ balance_answer balancer::observe(const load_view& view,
 }
 
 void balancer::take_in(const load_view& view) {
+  // One may have left since our plan took effect: then both are in this view.
+  const bool same_workers =
+      view.last == transfer_end::effective &&
+      (!now_.some() || view.changed.generation == now_.of.generation);
   // Moves of our own plans lead to the same end and stay in the same round.
-  const bool same_round = view.last == transfer_end::effective &&
-                          !proposed_.by_speed && now_.some();
+  const bool same_round = same_workers && !proposed_.by_speed && now_.some();
   if (view.last != transfer_end::none)
     end_transfer(view);
   if (!view.changed.shares.empty()) {
-    if (view.last != transfer_end::effective) {
+    if (!same_workers) {
       rest_ = {}; // a worker joined or left
       if (set_.chunks->whole_chunks)
         arrivals_.forget_given();
