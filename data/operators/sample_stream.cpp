@@ -244,21 +244,26 @@ private:
   }
 
   ordered_rows in_order() {
-    if (pieces_.empty() && weight_ >= 0 && position_ > 0 && terms_.rows > 0)
-      throw ballast_error(errc::invalid_data,
-                          context().name + ": the weights of all " +
-                              std::to_string(position_) + " rows in column '" +
-                              printable(terms_.weight) +
-                              "' are 0; expected one above 0",
-                          context().pointer + "/weight");
-    if (pieces_.empty())
+    if (pieces_.empty()) {
+      if (weight_ >= 0 && position_ > 0 && terms_.rows > 0)
+        refuse_weights();
       return {};
+    }
     compact();
     row_indices order(held_rows_);
     std::iota(order.begin(), order.end(), uint32_t{0});
     strata_.clear();
     values_.reset();
     return {std::move(pieces_.front()), std::move(order), context()};
+  }
+
+  [[noreturn]] void refuse_weights() const {
+    throw ballast_error(errc::invalid_data,
+                        context().name + ": the weights of all " +
+                            std::to_string(position_) + " rows in column '" +
+                            printable(terms_.weight) +
+                            "' are 0; expected one above 0",
+                        context().pointer + "/weight");
   }
 
   std::vector<double> weights_of(const arrow::RecordBatch& rows) const {

@@ -216,15 +216,13 @@ private:
     if (column->type()->Equals(field.type()))
       return column;
     prepare_functions();
-    if (column->type_id() == arrow::Type::RUN_END_ENCODED)
-      return as_first(take_arrow(arrow::compute::RunEndDecode(column),
-                                 errc::invalid_data,
-                                 printable(stored_[file_].name) + ": column '" +
-                                     printable(field.name()) + "'")
-                          .make_array(),
-                      index);
     const std::string where = printable(stored_[file_].name) + ": column '" +
                               printable(field.name()) + "'";
+    if (column->type_id() == arrow::Type::RUN_END_ENCODED)
+      return as_first(take_arrow(arrow::compute::RunEndDecode(column),
+                                 errc::invalid_data, where)
+                          .make_array(),
+                      index);
     const std::shared_ptr<arrow::Array> out = take_arrow(
         arrow::compute::Cast(*column, field.type()), errc::invalid_data, where);
     // Arrow minds what an integer loses, not what a shorter float does.

@@ -42,16 +42,20 @@ static std::unique_ptr<graph_stream> open_graph(const source_spec& spec,
                                         std::move(terms));
 }
 
+/// Those have a schema, and columns that are read apart.
+static bool tells_types(source_format format) {
+  return format == source_format::parquet || format == source_format::arrow ||
+         format == source_format::orc;
+}
+
 uint64_t whole_max_of(const source_spec& spec) {
   constexpr uint64_t some_of_it = uint64_t{4} << 20;
   // Those that come next are fetched before somebody reads them, or a line
   // lies idle whenever files end together: two fit (soon_bytes).
   constexpr uint64_t all_of_it = uint64_t{32} << 20;
-  const bool by_column = spec.format == source_format::parquet ||
-                         spec.format == source_format::arrow ||
-                         spec.format == source_format::orc;
   // A source of a graph names no label: some look at its first rows only.
-  return spec.label.empty() || (by_column && !spec.features.empty())
+  return spec.label.empty() ||
+                 (tells_types(spec.format) && !spec.features.empty())
              ? some_of_it
              : all_of_it;
 }
@@ -122,11 +126,6 @@ std::optional<row_condition> condition_of(const source_spec& spec,
   if (!spec.where.empty())
     out.emplace(spec.where, request.pointer + "/where");
   return out;
-}
-
-bool tells_types(source_format format) {
-  return format == source_format::parquet || format == source_format::arrow ||
-         format == source_format::orc;
 }
 
 /// The files of one source, one after another.

@@ -76,15 +76,15 @@ balance_answer balancer::observe(const load_view& view,
 
 void balancer::take_in(const load_view& view) {
   // One may have left since our plan took effect: then both are in this view.
-  const bool same_workers =
+  const bool only_our_plan =
       view.last == transfer_end::effective &&
       (!now_.some() || view.changed.generation == now_.of.generation);
   // Moves of our own plans lead to the same end and stay in the same round.
-  const bool same_round = same_workers && !proposed_.by_speed && now_.some();
+  const bool same_round = only_our_plan && !proposed_.by_speed && now_.some();
   if (view.last != transfer_end::none)
     end_transfer(view);
   if (!view.changed.shares.empty()) {
-    if (!same_workers) {
+    if (!only_our_plan) {
       rest_ = {}; // a worker joined or left
       if (set_.chunks->whole_chunks)
         arrivals_.forget_given();

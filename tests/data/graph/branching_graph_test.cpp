@@ -197,6 +197,13 @@ TEST_F(branching_graphs, of_a_chain_have_schemas_at_once) {
               ElementsAre("name", "age", "city", "__origin"));
 }
 
+void write_arrow(const fs::path& path, const arrow::Table& table) {
+  const auto file = *arrow::io::FileOutputStream::Open(path.string());
+  const auto to = *arrow::ipc::MakeFileWriter(file, table.schema());
+  ASSERT_TRUE(to->WriteTable(table).ok() && to->Close().ok());
+  ASSERT_TRUE(file->Close().ok());
+}
+
 /// What pandas 3 writes for text is another type of Arrow's than what a CSV
 /// file is read as.
 TEST_F(branching_graphs, join_and_concat_texts_whatever_their_type) {
@@ -207,11 +214,7 @@ TEST_F(branching_graphs, join_and_concat_texts_whatever_their_type) {
       arrow::schema({arrow::field("name", arrow::large_utf8()),
                      arrow::field("city", arrow::large_utf8())}),
       {names.Finish().ValueOrDie(), cities.Finish().ValueOrDie()});
-  const auto file =
-      *arrow::io::FileOutputStream::Open((folder_ / "more.arrow").string());
-  const auto to = *arrow::ipc::MakeFileWriter(file, table->schema());
-  ASSERT_TRUE(to->WriteTable(*table).ok() && to->Close().ok());
-  ASSERT_TRUE(file->Close().ok());
+  write_arrow(folder_ / "more.arrow", *table);
   job what = with(R"([{"op": "select", "from": "people",
                        "columns": ["name", "city"], "as": "some"},
                       {"op": "concat", "from": ["some", "more"], "as": "out"}
@@ -231,10 +234,7 @@ void write_numbers(const fs::path& path, const std::vector<double>& numbers) {
       arrow::Table::Make(arrow::schema({arrow::field("a", builder.type())}),
                          std::vector<std::shared_ptr<arrow::Array>>{
                              builder.Finish().ValueOrDie()});
-  const auto file = *arrow::io::FileOutputStream::Open(path.string());
-  const auto to = *arrow::ipc::MakeFileWriter(file, table->schema());
-  ASSERT_TRUE(to->WriteTable(*table).ok() && to->Close().ok());
-  ASSERT_TRUE(file->Close().ok());
+  write_arrow(path, *table);
 }
 
 TEST_F(branching_graphs, lose_nothing_of_numbers_that_a_later_file_has_longer) {
@@ -264,11 +264,7 @@ TEST_F(branching_graphs, take_what_a_file_stores_in_an_unusual_way) {
       arrow::schema({arrow::field("view", arrow::utf8_view()),
                      arrow::field("run", (*encoded)->type())}),
       {views.Finish().ValueOrDie(), *encoded});
-  const auto file =
-      *arrow::io::FileOutputStream::Open((folder_ / "people.arrow").string());
-  const auto to = *arrow::ipc::MakeFileWriter(file, table->schema());
-  ASSERT_TRUE(to->WriteTable(*table).ok() && to->Close().ok());
-  ASSERT_TRUE(file->Close().ok());
+  write_arrow(folder_ / "people.arrow", *table);
   job what = with(R"([{"op": "sort", "from": "people", "by": ["view", "run"],
                        "as": "out"}])");
   what.data.sources["people"].format = source_format::arrow;

@@ -1,10 +1,12 @@
 // Goal: a plan that is copied in several lists goes on to its end, unless
 // another end is wanted. Method: lists of few moves, and what is asked for
 // afterwards.
+#include "runtime/balance/balancer.hpp"
 #include "runtime/balance/round_rest.hpp"
+#include "tests/runtime/balance/moves_fixture.hpp"
 
 #include <gtest/gtest.h>
-
+#include <memory>
 #include <vector>
 
 namespace ballast::testing {
@@ -82,3 +84,62 @@ TEST(round_rest, gives_nothing_to_who_is_to_own_nothing) {
 
 } // namespace
 } // namespace ballast::testing
+
+namespace ballast::balance {
+namespace {
+
+/// Of three workers the last leaves after a round took effect, and both are in
+/// one view: what was left of the round is told by ranks that are no more.
+TEST(round_rest, is_forgotten_with_the_worker_that_left) {
+  testing::set_builder set(3);
+  for (int i = 0; i < 20; ++i) {
+    set.add(0, {100, 0, 0});
+    set.add(1, {0, 100, 0});
+    set.add(2, {0, 0, 100});
+  }
+  const auto chunks = std::make_shared<ledger::manifest>(set.set);
+  balancer planner(
+      balance_policy{.global_batch = 30,
+                     .skew_tv = 0.05,
+                     .rate_bytes_per_s = 1000 * testing::row_bytes},
+      chunks);
+  const auto view_of = [](const ledger::plan& now) {
+    load_view out;
+    out.generation = now.generation;
+    out.number = now.number;
+    out.changed = now;
+    out.steps_per_epoch = out.steps_left_in_epoch = 200;
+    out.steps_left = 10'000;
+    for (const ledger::share& one : now.shares) {
+      worker_load load;
+      load.worker = one.worker;
+      load.name = "w" + to_string(one.worker);
+      load.rows_left = rows(one);
+      load.costs.assign(20, {10, 10'000'000}); // 1 ms a row
+      out.workers.push_back(std::move(load));
+    }
+    return out;
+  };
+  const ledger::plan first = testing::placed(*chunks);
+  const balance_proposal what = planner.observe(view_of(first)).proposal;
+  ASSERT_FALSE(what.moves.empty());
+  ledger::plan fewer =
+      moved_plan(first, what.moves, next(first.number), what.weights);
+  fewer.number = next(fewer.number);
+  fewer.generation = next(fewer.generation);
+  std::vector<ledger::interval> all(fewer.shares[0].intervals.begin(),
+                                    fewer.shares[0].intervals.end());
+  all.insert(all.end(), fewer.shares[2].intervals.begin(),
+             fewer.shares[2].intervals.end());
+  fewer.shares[0].intervals = std::move(all);
+  sort_intervals(fewer.shares[0]);
+  fewer.shares.pop_back();
+  load_view after = view_of(fewer);
+  after.last = transfer_end::effective;
+  const balance_answer answer = planner.observe(after);
+  for (const shard_move& one : answer.proposal.moves)
+    EXPECT_LT(one.to, 2u);
+}
+
+} // namespace
+} // namespace ballast::balance
