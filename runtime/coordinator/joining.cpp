@@ -106,6 +106,8 @@ void on(coordinator_parts& p, const heartbeat& beat, instant now) {
   p.nodes.beat(beat, now);
   if (p.members.active())
     p.lost.beat(beat, now);
+  if (p.members.in<training>())
+    p.run.reductions.heard(beat, now);
   p.devices.heard(beat.worker, beat.trouble, now);
 }
 

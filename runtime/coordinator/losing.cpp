@@ -50,6 +50,7 @@ void open_loss(coordinator_parts& p, const loss_report& what, instant now) {
   if (!p.members.active())
     return;
   p.lost.forget_load(who);
+  p.run.reductions.forget(who);
   if (fenced* s = p.members.in<fenced>())
     s->may_return.erase(who);
   p.lost.open(what, now);

@@ -20,6 +20,7 @@
 #include "runtime/coordinator/poison.hpp"
 #include "runtime/coordinator/progress.hpp"
 #include "runtime/coordinator/rebalance.hpp"
+#include "runtime/coordinator/reduce_watch.hpp"
 #include "runtime/coordinator/requests.hpp"
 #include "runtime/coordinator/roster.hpp"
 #include "runtime/coordinator/run_spec.hpp"
@@ -42,6 +43,7 @@ struct run_state {
   poison suspects;
   final_model model;
   delay_notice delay;
+  reduce_watch reductions;
 };
 
 struct coordinator_parts {

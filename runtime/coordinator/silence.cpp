@@ -130,6 +130,7 @@ void excuse_own_freeze(coordinator_parts& p, instant now) {
   const instant away = gap - p.config.tick;
   p.nodes.excuse(away, now);
   p.lost.excuse(away);
+  p.run.reductions.excuse();
   if (fenced* s = p.members.in<fenced>())
     s->held.excuse(away, now);
   p.run.suspects.excuse(away);
@@ -152,6 +153,31 @@ void judge_silence(coordinator_parts& p, instant now) {
   }
 }
 
+/// What nobody ends by himself is begun anew.
+void judge_reduction(coordinator_parts& p, instant now) {
+  const training* s = p.members.in<training>();
+  if (!s)
+    return;
+  const auto found =
+      p.run.reductions.stuck(s->members.workers, s->members.number);
+  if (!found)
+    return;
+  std::string names;
+  for (const std::string& name : p.names(s->members.workers))
+    names += (names.empty() ? "" : ", ") + name;
+  fence_all(
+      p,
+      recovery_reasons::collective_failed{
+          names, "all of them are in that of step " + to_string(found->step) +
+                     " for " +
+                     std::to_string(
+                         std::chrono::duration_cast<std::chrono::seconds>(
+                             found->waited)
+                             .count()) +
+                     " s, and nothing comes"},
+      now - found->waited, now);
+}
+
 } // namespace
 
 void on(coordinator_parts& p, const clock_tick&, instant now) {
@@ -162,6 +188,7 @@ void on(coordinator_parts& p, const clock_tick&, instant now) {
     if (p.lost.is_open(who))
       explain(p, who, cause, now);
   judge_silence(p, now);
+  judge_reduction(p, now);
   if (p.members.active())
     for (const load_watch::finding& one : p.lost.stalled())
       if (p.members.active() && p.nodes.connected(one.who))

@@ -178,5 +178,28 @@ TEST(own_freeze, lengthens_the_time_to_answer_a_fence) {
   EXPECT_THAT(late, SizeIs(1));
 }
 
+// Their heartbeats go on, and no socket breaks: a kernel of NCCL spins.
+TEST(reduction, in_which_everybody_waits_is_given_up_with_its_generation) {
+  driver d(false, 50ms);
+  d.train({"w1", "w2"});
+  d.apply_steps(1);
+  std::vector<send_fence> fences;
+  instant now = 0ms;
+  for (; now <= 61s && fences.empty(); now += 200ms) {
+    for (worker_id who : d.workers)
+      d.core.take(heartbeat{who, generation{1}, step_number{2},
+                            worker_phase::reduce},
+                  now);
+    fences = pick<send_fence>(d.core.take(clock_tick{}, now));
+  }
+  ASSERT_THAT(fences, SizeIs(2));
+  EXPECT_GE(now, 60s);
+  const coordinator_parts& parts = d.core;
+  ASSERT_NE(parts.members.recovery(), nullptr);
+  EXPECT_EQ(describe(parts.members.recovery()->reason),
+            "w1, w2: all-reduce failed: all of them are in that of step 2 for "
+            "60 s, and nothing comes");
+}
+
 } // namespace
 } // namespace ballast::coordinator
