@@ -81,6 +81,24 @@ std::string read_secret(const std::filesystem::path& path) {
   return out;
 }
 
+/// What cannot be shown to be exact is no success.
+void audit(const std::filesystem::path& folder, const run_notices& notices,
+           monitor::run_report& report) {
+  std::string doubt;
+  try {
+    report.audit = monitor::audit_counts(folder);
+    if (!report.audit->problem.empty())
+      doubt = "the audit of the run found: " + report.audit->problem;
+  } catch (const ballast_error& error) {
+    doubt = error.what_failed().message; // "cannot audit: ..."
+  }
+  if (doubt.empty())
+    return;
+  notices.warn(doubt);
+  report.state = to_string(coordinator::run_phase::failed);
+  report.reason += (report.reason.empty() ? "" : "; ") + doubt;
+}
+
 } // namespace
 
 run_record::run_record(place where, const std::optional<std::string>& token)
@@ -243,13 +261,7 @@ nlohmann::ordered_json run_record::finish(monitor::run_report report) {
   report.steps = value(steps_.last());
   report.samples = samples_;
   if (report.steps > 0)
-    report.audit = monitor::audit_counts(directory_.path());
-  // What cannot be shown to be exact is no success.
-  if (report.state == to_string(coordinator::run_phase::done) && report.audit &&
-      !report.audit->problem.empty()) {
-    report.state = to_string(coordinator::run_phase::failed);
-    report.reason = "the audit of the run found: " + report.audit->problem;
-  }
+    audit(directory_.path(), notices_, report);
   (void)fault_point("report.write");
   nlohmann::ordered_json out = to_json(report);
   directory_.write_json("report.json", out, store::outlives::power);

@@ -338,16 +338,11 @@ ledger::audit_report audit_run_directory(const fs::path& folder) {
   return all.report();
 }
 
-std::optional<audit_result> audit_counts(const fs::path& folder) {
-  try {
-    ledger::audit_report found = audit_run_directory(folder);
-    ledger::sample_counts counts = found.counts();
-    return audit_result{
-        counts.expected, counts.once, counts.lost, counts.repeated,
-        found.fine() ? std::string() : found.first_problems.at(0)};
-  } catch (const ballast_error&) {
-    return std::nullopt;
-  }
+audit_result audit_counts(const fs::path& folder) {
+  ledger::audit_report found = audit_run_directory(folder);
+  ledger::sample_counts counts = found.counts();
+  return {counts.expected, counts.once, counts.lost, counts.repeated,
+          found.fine() ? std::string() : found.first_problems.at(0)};
 }
 
 } // namespace ballast::monitor

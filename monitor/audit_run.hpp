@@ -24,8 +24,8 @@ ledger::audit_report audit_run_directory(const std::filesystem::path& folder);
 std::optional<std::string>
 lineage_by_ledger(const std::filesystem::path& folder, step_number steps);
 
-/// For report.json: the worse of ledger and traces. Nothing if the run cannot
-/// be audited.
-std::optional<audit_result> audit_counts(const std::filesystem::path& folder);
+/// For report.json: the worse of ledger and traces. Throws as
+/// audit_run_directory.
+audit_result audit_counts(const std::filesystem::path& folder);
 
 } // namespace ballast::monitor

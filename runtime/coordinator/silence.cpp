@@ -165,17 +165,16 @@ void judge_reduction(coordinator_parts& p, instant now) {
   std::string names;
   for (const std::string& name : p.names(s->members.workers))
     names += (names.empty() ? "" : ", ") + name;
-  fence_all(
-      p,
-      recovery_reasons::collective_failed{
-          names, "all of them are in that of step " + to_string(found->step) +
-                     " for " +
-                     std::to_string(
-                         std::chrono::duration_cast<std::chrono::seconds>(
-                             found->waited)
-                             .count()) +
-                     " s, and nothing comes"},
-      now - found->waited, now);
+  fence_all(p,
+            recovery_reasons::collective_failed{
+                names, "all of them are in that of step " +
+                           to_string(found->step) + " for " +
+                           std::to_string(
+                               std::chrono::duration_cast<std::chrono::seconds>(
+                                   found->waited)
+                                   .count()) +
+                           " s, and nothing comes"},
+            now - found->waited, now);
 }
 
 } // namespace

@@ -147,6 +147,16 @@ class Stopping(Ending):
         self.assertTrue(
             (self.run_dir / "checkpoints" / f"step-{steps}").is_dir())
 
+    def test_of_what_cannot_be_audited_is_no_success(self):
+        one = self.training()
+        os.rename(self.run_dir / "manifest.json", self.run_dir / "away.json")
+        self.assertEqual(control(self.url(), {"type": "stop"}).status, 200)
+        last = self.ends(one, 1, 5)
+        self.assertIn("cannot audit: no ", last)
+        report = read_json(self.run_dir / "report.json")
+        self.assertEqual((report["state"], report["audit"]), ("failed", None))
+        self.assertIn("manifest.json", report["reason"])
+
     def test_the_only_worker_stands_still_for_a_while(self):
         one = self.training(1)
         pid = self.pid_of(one, "w1")

@@ -187,9 +187,9 @@ TEST(reduction, in_which_everybody_waits_is_given_up_with_its_generation) {
   instant now = 0ms;
   for (; now <= 61s && fences.empty(); now += 200ms) {
     for (worker_id who : d.workers)
-      d.core.take(heartbeat{who, generation{1}, step_number{2},
-                            worker_phase::reduce},
-                  now);
+      d.core.take(
+          heartbeat{who, generation{1}, step_number{2}, worker_phase::reduce},
+          now);
     fences = pick<send_fence>(d.core.take(clock_tick{}, now));
   }
   ASSERT_THAT(fences, SizeIs(2));

@@ -26,8 +26,7 @@ protected:
       }
   }
   bool stuck(uint32_t in_generation = 1) {
-    return watch_
-        .stuck({worker_id{0}, worker_id{1}}, generation{in_generation})
+    return watch_.stuck({worker_id{0}, worker_id{1}}, generation{in_generation})
         .has_value();
   }
 
