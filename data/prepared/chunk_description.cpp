@@ -41,11 +41,10 @@ ledger::chunk_info describe_chunk(const part_rows& part,
     for (uint64_t sample : samples)
       ++out.label_histogram[size_t(bin[part.rows[sample]])];
   out.samples = runs_of(samples, [](uint64_t sample) { return sample; });
-  out.source_rows = part.rows.are_all() && table.taken_rows.empty()
-                        ? out.samples
-                        : runs_of(samples, [&](uint64_t sample) {
-                            return table.source_row(part.rows[sample]);
-                          });
+  if (!part.rows.are_all() || !table.taken_rows.empty())
+    out.source_rows = runs_of(samples, [&](uint64_t sample) {
+      return table.source_row(part.rows[sample]);
+    });
   return out;
 }
 

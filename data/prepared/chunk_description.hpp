@@ -18,7 +18,9 @@ struct part_rows {
   row_numbers rows;
 };
 
-/// `made`: these samples, in this order.
+/// `made`: these samples, in this order. Where they are the rows of the source
+/// these are left empty: of a set that is written, one list of scattered rows
+/// is enough to hold.
 ledger::chunk_info describe_chunk(const part_rows& part,
                                   const ledger::row_shape& row,
                                   std::span<const uint64_t> samples,

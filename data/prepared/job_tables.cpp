@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <array>
+#include <arrow/memory_pool.h>
 #include <fstream>
 #include <iterator>
 #include <utility>
@@ -77,6 +78,8 @@ rows_left_out left_out_by(job what, const store::work_watch& stop) {
 
 job_tables::job_tables(const job& what, const write_options& how) {
   read(what, how);
+  // Nothing of what the formats were read with is needed any more.
+  arrow::default_memory_pool()->ReleaseUnused();
   divide(what);
   count_shared_origins(what.data);
 }

@@ -92,12 +92,10 @@ open_held(const fs::path& folder, std::shared_ptr<store::file_lock> in_use,
 
 void write_manifest(const fs::path& folder, ledger::manifest about) {
   if (about.train.size() + about.test.size() > chunks_in_json_max) {
-    const auto write = [&](const char* name, const std::string& bytes) {
-      write_small_file(folder / name, bytes);
-      return checksum(bytes.data(), bytes.size());
-    };
-    about.tables = {write(chunk_table_name, chunk_table(about)),
-                    write(sample_table_name, sample_table(about)),
+    const std::string chunks = chunk_table(about);
+    write_small_file(folder / chunk_table_name, chunks);
+    about.tables = {checksum(chunks.data(), chunks.size()),
+                    write_sample_table(about, folder / sample_table_name),
                     about.train.size()};
   }
   nlohmann::json content = about;

@@ -2,11 +2,15 @@
 
 #include "data/base/arrow_support.hpp"
 #include "data/base/content_hash.hpp"
+#include "data/prepared/prepare_cache.hpp"
 #include "data/store/chunk.hpp"
+#include "runtime/base/fault_point.hpp"
 #include "runtime/base/json_text.hpp"
+#include "store/sync_path.hpp"
 
 #include <algorithm>
 #include <arrow/api.h>
+#include <arrow/io/file.h>
 #include <arrow/io/memory.h>
 #include <arrow/ipc/reader.h>
 #include <arrow/ipc/writer.h>
@@ -74,8 +78,11 @@ private:
 using named_columns =
     std::vector<std::pair<const char*, std::shared_ptr<arrow::Array>>>;
 
-std::string stream_of(const named_columns& columns,
-                      std::shared_ptr<const arrow::KeyValueMetadata> about) {
+/// Closes `to`. `what`, `failed`: where that cannot be.
+void write_stream(const named_columns& columns,
+                  std::shared_ptr<const arrow::KeyValueMetadata> about,
+                  const std::shared_ptr<arrow::io::OutputStream>& to,
+                  errc failed, const std::string& what) {
   std::vector<std::shared_ptr<arrow::Field>> fields;
   std::vector<std::shared_ptr<arrow::Array>> arrays;
   for (const auto& [name, array] : columns) {
@@ -84,15 +91,23 @@ std::string stream_of(const named_columns& columns,
   }
   const auto batch = arrow::RecordBatch::Make(
       arrow::schema(fields, std::move(about)), arrays[0]->length(), arrays);
-  const auto out = take_arrow(arrow::io::BufferOutputStream::Create(),
-                              errc::internal, "a table of chunks");
-  const auto writer =
-      take_arrow(arrow::ipc::MakeStreamWriter(out, batch->schema()),
-                 errc::internal, "a table of chunks");
-  check(writer->WriteRecordBatch(*batch));
-  check(writer->Close());
-  return take_arrow(out->Finish(), errc::internal, "a table of chunks")
-      ->ToString();
+  const auto writer = take_arrow(
+      arrow::ipc::MakeStreamWriter(to, batch->schema()), failed, what);
+  check_arrow(writer->WriteRecordBatch(*batch), failed, what);
+  check_arrow(writer->Close(), failed, what);
+  check_arrow(to->Close(), failed, what);
+}
+
+std::string checksum_of(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  content_hash hash;
+  std::vector<char> block(size_t{1} << 20);
+  while (in.read(block.data(), std::streamsize(block.size())) ||
+         in.gcount() > 0)
+    hash.update(block.data(), size_t(in.gcount()));
+  if (!in.eof())
+    throw ballast_error(errc::invalid_data, file.string() + " cannot be read");
+  return hex16(hash.digest());
 }
 
 /// The one batch of a table, and its columns by name and type.
@@ -164,6 +179,11 @@ std::pair<int64_t, int64_t> same_list(const table_reader& in,
       a.value_offset(at) != b.value_offset(at))
     in.refuse("chunk " + std::to_string(row) + " has lists of unequal length");
   return {a.value_offset(at), a.value_offset(at) + a.value_length(at)};
+}
+
+/// Empty: a chunk that is described leaves them out if they are its samples.
+bool has_own_source_rows(const ledger::chunk_info& one) {
+  return !one.source_rows.empty() && one.source_rows != one.samples;
 }
 
 uint64_t rows_of(const std::vector<ledger::chunk_info>& chunks) {
@@ -259,10 +279,15 @@ std::string chunk_table(const ledger::manifest& of,
     columns.emplace_back("labels", labels.finish());
     columns.emplace_back("label_rows", label_rows.finish());
   }
-  return stream_of(columns, arrow::KeyValueMetadata::Make(
-                                {header_key, train_chunks_key},
-                                {json_text(manifest_header(of)),
-                                 std::to_string(of.train.size())}));
+  const char* what = "a table of chunks";
+  const auto out =
+      take_arrow(arrow::io::BufferOutputStream::Create(), errc::internal, what);
+  write_stream(columns,
+               arrow::KeyValueMetadata::Make({header_key, train_chunks_key},
+                                             {json_text(manifest_header(of)),
+                                              std::to_string(of.train.size())}),
+               out, errc::internal, what);
+  return take_arrow(out->Finish(), errc::internal, what)->ToString();
 }
 
 ledger::manifest read_chunk_table(const std::string& bytes,
@@ -304,7 +329,10 @@ ledger::manifest read_chunk_table(const std::string& bytes,
   return out;
 }
 
-std::string sample_table(const ledger::manifest& of) {
+std::string write_sample_table(const ledger::manifest& of,
+                               const std::filesystem::path& to) {
+  if (int fault = fault_point("cache.write"))
+    refuse_write(to, fault);
   lists_builder<uint64_t> samples, sources;
   lists_builder<uint32_t> sample_counts, source_counts;
   // Scattered rows are a run each: lists that grow would be copied often.
@@ -313,8 +341,7 @@ std::string sample_table(const ledger::manifest& of) {
   for (const std::vector<ledger::chunk_info>* part : {&of.train, &of.test})
     for (const ledger::chunk_info& one : *part) {
       runs += one.samples.size();
-      source_runs +=
-          one.source_rows != one.samples ? one.source_rows.size() : 0;
+      source_runs += has_own_source_rows(one) ? one.source_rows.size() : 0;
     }
   samples.expect(runs);
   sample_counts.expect(runs);
@@ -323,18 +350,25 @@ std::string sample_table(const ledger::manifest& of) {
   for (const std::vector<ledger::chunk_info>* part : {&of.train, &of.test})
     for (const ledger::chunk_info& one : *part) {
       add_runs(samples, sample_counts, one.samples);
-      if (one.source_rows != one.samples) {
+      if (has_own_source_rows(one)) {
         add_runs(sources, source_counts, one.source_rows);
         continue;
       }
       sources.none();
       source_counts.none();
     }
-  return stream_of({{"samples", samples.finish()},
-                    {"sample_counts", sample_counts.finish()},
-                    {"source_rows", sources.finish()},
-                    {"source_row_counts", source_counts.finish()}},
-                   nullptr);
+  const std::string what = "cannot write " + to.string();
+  constexpr errc failed = errc::run_dir_unusable;
+  write_stream(
+      {{"samples", samples.finish()},
+       {"sample_counts", sample_counts.finish()},
+       {"source_rows", sources.finish()},
+       {"source_row_counts", source_counts.finish()}},
+      nullptr,
+      take_arrow(arrow::io::FileOutputStream::Open(to.string()), failed, what),
+      failed, what);
+  store::sync_path(to);
+  return checksum_of(to);
 }
 
 void read_sample_table(const std::string& bytes, const std::string& name,

@@ -35,7 +35,10 @@ chunk_table(const ledger::manifest& of,
 ledger::manifest read_chunk_table(const std::string& bytes,
                                   const std::string& name);
 
-std::string sample_table(const ledger::manifest& of);
+/// Writes it there, synced; returns its checksum. It may be as large as the
+/// set's rows are many, so it is never in memory as a whole.
+std::string write_sample_table(const ledger::manifest& of,
+                               const std::filesystem::path& to);
 void read_sample_table(const std::string& bytes, const std::string& name,
                        ledger::manifest& into);
 

@@ -88,7 +88,7 @@ json write_chunk(const chunk_info& in) {
            {"checksum", in.checksum},
            {"label_histogram", in.label_histogram},
            {"samples", write_runs(in.samples)}};
-  if (in.source_rows != in.samples)
+  if (!in.source_rows.empty() && in.source_rows != in.samples)
     out["source_rows"] = write_runs(in.source_rows);
   return out;
 }

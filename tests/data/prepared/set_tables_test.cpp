@@ -5,11 +5,17 @@
 #include "runtime/base/errors.hpp"
 #include "tests/data/some_chunks.hpp"
 
+#include <filesystem>
+#include <fstream>
 #include <gmock/gmock.h>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <unistd.h>
 
 namespace ballast::data {
 namespace {
+
+namespace fs = std::filesystem;
 
 using ::testing::HasSubstr;
 
@@ -39,6 +45,16 @@ ledger::manifest set_of(uint32_t chunks) {
   out.test = {
       {chunk_id{0}, 2, 50, "ffffffffffffffff", {1, 1, 0}, {{0, 2}}, {{7, 2}}}};
   out.test_rows = 2;
+  return out;
+}
+
+std::string sample_table(const ledger::manifest& of) {
+  const fs::path file = fs::path(::testing::TempDir()) /
+                        ("samples-" + std::to_string(getpid()) + ".arrow");
+  write_sample_table(of, file);
+  std::ifstream in(file, std::ios::binary);
+  std::string out(std::istreambuf_iterator<char>(in), {});
+  fs::remove(file);
   return out;
 }
 
