@@ -15,6 +15,8 @@ both     smote_tomek, smote_enn
 numpy    random_over, random_under and smote with rng=numpy_mt19937: equal to
          imbalanced-learn's, bit by bit
 threads  two threads over one, and whether their files are equal
+profile  `ballast data profile` of --profile-rows rows of 20 columns beside pandas
+         (bench/peers/profiles.py), from the file, all threads, and its memory
 
 The peers' environment is made by  bench/peers/setup.sh DIR operators.
 """
@@ -23,10 +25,12 @@ import os
 import statistics
 import subprocess
 import tempfile
+import time
 
+from lib.features import MAKE
 from lib.measure import Peer, arguments, run_parts, say, table, warn_if_busy
 
-PARTS = ["over", "under", "clean", "both", "numpy", "threads"]
+PARTS = ["over", "under", "clean", "both", "numpy", "threads", "profile"]
 # How many times faster than the peer, at least.
 OVER = {"random_over": 3, "smote": 3, "adasyn": 6, "borderline_smote": 6}
 UNDER = {"random_under": 1, "near_miss": 3, "cluster_centroids": 10}
@@ -36,6 +40,8 @@ SAME_ROWS = ["tomek_links", "enn", "renn", "all_knn", "ncr", "near_miss"]
 SLOW = {"cluster_centroids", "smote_tomek", "smote_enn", "renn", "all_knn"}  # of the peer: once is enough
 INERTIA_MAX = 1.02
 TWO_THREADS_MIN = 1.7
+PROFILE_MIN = 10
+PROFILE_BYTES_MAX = 1_000_000_000
 
 
 class Measured:
@@ -61,6 +67,9 @@ class Measured:
         if done.returncode != 0:
             raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
         return json.loads(done.stdout)
+
+    def run_profile(self, path):
+        return self.peer.run("profiles.py", path)
 
     def run_peer(self, *what):
         return self.peer.run("resampling.py", what[0], self.folder, *what[1:])
@@ -144,8 +153,33 @@ def threads(measured, verdicts):
     return raw
 
 
+def profile(measured, verdicts):
+    path = measured.path("mixed.arrow")
+    subprocess.run([measured.peer.python, "-c", MAKE, path, str(measured.options.profile_rows)], check=True)
+    raw = {"ballast": [], "pandas": []}
+    for _ in range(measured.options.repeats):
+        start = time.monotonic()
+        child = subprocess.Popen([measured.options.ballast, "data", "profile", path, "--json"], stdout=subprocess.PIPE)
+        said = json.loads(child.stdout.read())
+        _, status, used = os.wait4(child.pid, 0)
+        if status != 0:
+            raise SystemExit(f"ballast data profile failed: {status}")
+        raw["ballast"].append({"s": time.monotonic() - start, "bytes": used.ru_maxrss * 1024})
+        raw["pandas"].append(measured.run_profile(path))
+        if raw["pandas"][-1]["repeated"] != said["repeated_rows"]:
+            raise SystemExit(f"{said['repeated_rows']} repeated rows, {raw['pandas'][-1]['repeated']} by pandas")
+    own, other = (statistics.median(one["s"] for one in raw[name]) for name in ("ballast", "pandas"))
+    most = max(one["bytes"] for one in raw["ballast"])
+    table([("", "s", "MB"), ("ballast", f"{own:.2f}", f"{most / 1e6:.0f}"),
+           ("pandas", f"{other:.2f}", f"{max(one['bytes'] for one in raw['pandas']) / 1e6:.0f}")])
+    verdicts.at_least("profile over pandas", other / own, PROFILE_MIN, "x")
+    verdicts.at_least("1 GB over the memory of a profile", PROFILE_BYTES_MAX / most, 1, "x")
+    return raw
+
+
 def main():
     def more(p):
+        p.add_argument("--profile-rows", type=int, default=10_000_000, help="default 10000000")
         p.add_argument("--rows", type=int, default=100_000, help="default 100000")
 
     options = arguments(__doc__.splitlines()[0], PARTS, more=more)

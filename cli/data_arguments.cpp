@@ -53,6 +53,7 @@ struct data_arguments {
   std::string column;
   uint64_t seed = 1;
   std::string to;
+  std::string against;
   std::string states;
   uint64_t into = 0;
   std::string format = "parquet";
@@ -336,13 +337,24 @@ void add_source_commands(CLI::App* data,
       "profile", "What each column of a source holds, over all rows");
   add_source(profile, a->from);
   add_policy(profile, a->from);
+  profile->add_option("--against", a->against,
+                      "Another source of the same format: how far its columns "
+                      "have drifted from these");
+  profile->add_option("--html", a->to,
+                      "Write it as a page into this file, too");
   profile->add_flag("--json", a->as_json, "As JSON");
   profile->callback([a, &chosen] {
     chosen = [a] {
-      return hand_on({{"do", "profile"},
-                      {"job", job_of(a->from, 1, json::array())},
-                      {"where", a->from.where},
-                      {"json", a->as_json}});
+      json request{{"do", "profile"},
+                   {"job", job_of(a->from, 1, json::array())},
+                   {"html", a->to},
+                   {"json", a->as_json}};
+      if (!a->against.empty()) {
+        source_arguments other = a->from;
+        other.uri = a->against;
+        request["against"] = job_of(other, 1, json::array());
+      }
+      return hand_on(std::move(request));
     };
   });
   CLI::App* split = data->add_subcommand(

@@ -1,5 +1,5 @@
-/// `ballast validate --data JOB.json` and `ballast data profile SOURCE`: what
-/// each column holds, over all rows; of a job, what a run would refuse.
+/// `ballast validate --data JOB.json`: what each column holds, over all rows,
+/// and what a run would refuse.
 #include "cli/commands/data.hpp"
 
 #include "data/graph/graph_stream.hpp"
@@ -181,34 +181,6 @@ int validate_data(const data_order& order) {
                       ? "the images are only looked at when they are prepared\n"
                       : "nothing in the data stands against a run\n");
   return clean ? 0 : describe(errc::invalid_data).exit_code;
-}
-
-int profile_data(const data_order& order) {
-  const json& request = order.request;
-  std::optional<data::row_faults> faults =
-      data::row_faults::of(order.what.data);
-  source_spec source = order.what.data.sources.at("in");
-  source.where = request.value("where", "");
-  data::source_request how;
-  how.label = data::label_kind::none;
-  how.pointer = "/data/sources/in";
-  how.stop = order.stop;
-  how.faults = faults ? &*faults : nullptr;
-  const data::table_survey found = data::survey(source, how);
-  if (request.value("json", false)) {
-    json out = data::to_json(found, json());
-    if (faults)
-      out["left_out"] = {{"rows", faults->counts().rows},
-                         {"of", faults->counts().read}};
-    std::cout << json_lines_text(out) << "\n";
-    return 0;
-  }
-  std::cout << data::describe(found, json());
-  if (faults)
-    std::cout << data::rejected_note(faults->counts(), "") << "\n"
-              << (faults->any() ? "  the last: " + faults->found().last + "\n"
-                                : "");
-  return 0;
 }
 
 } // namespace ballast::cli

@@ -1,0 +1,152 @@
+#include "data/profile/value_counts.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace ballast::data {
+
+namespace {
+
+constexpr unsigned page_shift = 52; // of the ordered bits: sign and exponent
+constexpr unsigned count_shift = 44;
+constexpr uint64_t sign_bit = uint64_t{1} << 63;
+
+/// In the order of the numbers.
+uint64_t ordered(double value) {
+  const auto bits = std::bit_cast<uint64_t>(value + 0.0); // -0 is 0
+  return (bits & sign_bit) != 0 ? ~bits : bits | sign_bit;
+}
+
+double number_of(uint64_t bits) {
+  return std::bit_cast<double>((bits & sign_bit) != 0 ? bits & ~sign_bit
+                                                      : ~bits);
+}
+
+} // namespace
+
+value_counts::value_counts(const value_counts& other) : origin_(other.origin_) {
+  merge(other);
+}
+
+value_counts& value_counts::operator=(const value_counts& other) {
+  if (this == &other)
+    return *this;
+  pages_.clear();
+  count_ = 0;
+  origin_ = other.origin_;
+  merge(other);
+  return *this;
+}
+
+void value_counts::add(std::span<const double> values) {
+  if (pages_.empty())
+    pages_.resize(pages);
+  for (const double value : values) {
+    const uint64_t bits = ordered(value - origin_);
+    std::unique_ptr<page>& at = pages_[bits >> page_shift];
+    if (!at)
+      at = std::make_unique<page>();
+    ++(*at)[bits >> count_shift & (page_size - 1)];
+  }
+  count_ += values.size();
+}
+
+void value_counts::merge(const value_counts& other) {
+  if (other.count_ == 0)
+    return;
+  if (pages_.empty())
+    pages_.resize(pages);
+  for (size_t i = 0; i < pages; ++i) {
+    if (!other.pages_[i])
+      continue;
+    if (!pages_[i])
+      pages_[i] = std::make_unique<page>();
+    for (size_t k = 0; k < page_size; ++k)
+      (*pages_[i])[k] += (*other.pages_[i])[k];
+  }
+  count_ += other.count_;
+}
+
+std::vector<value_counts::bucket> value_counts::buckets() const {
+  std::vector<bucket> out;
+  for (size_t i = 0; i < pages_.size(); ++i)
+    for (size_t k = 0; pages_[i] && k < page_size; ++k)
+      if (const uint64_t count = (*pages_[i])[k]; count > 0) {
+        const uint64_t first = uint64_t(i) << page_shift | uint64_t(k)
+                                                               << count_shift;
+        const uint64_t last = first | ((uint64_t{1} << count_shift) - 1);
+        out.push_back(
+            {origin_ + number_of(first), origin_ + number_of(last), count});
+      }
+  return out;
+}
+
+double origin_of(std::vector<double> values) {
+  if (values.empty())
+    return 0;
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  const double nearest = std::min(std::abs(*least), std::abs(*most));
+  if (*least * *most <= 0 || *most - *least > nearest)
+    return 0;
+  const auto middle = values.begin() + std::ptrdiff_t(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+counted_values::counted_values(const value_counts& of, double least,
+                               double most, bool whole)
+    : buckets_(of.buckets()), count_(of.count()), least_(least), most_(most) {
+  uint64_t end = 0;
+  for (value_counts::bucket& one : buckets_) {
+    one.least = std::clamp(one.least, least, most);
+    one.most = std::clamp(one.most, least, most);
+    // The only whole number of a bucket is where it begins or ends.
+    if (whole && std::ceil(one.least) >= std::floor(one.most))
+      one.least = one.most = std::floor(one.most);
+    ends_.push_back(end += one.count);
+  }
+}
+
+double counted_values::quantile(double part) const {
+  if (count_ == 0)
+    return 0;
+  if (part <= 0 || part >= 1)
+    return part <= 0 ? least_ : most_;
+  const double rank = part * double(count_ - 1);
+  const auto found = std::upper_bound(
+      ends_.begin(), ends_.end(), rank,
+      [](double wanted, uint64_t end) { return wanted < double(end); });
+  const auto i =
+      size_t(std::min(found, std::prev(ends_.end())) - ends_.begin());
+  const value_counts::bucket& one = buckets_[i];
+  const double first = double(ends_[i] - one.count);
+  const double along =
+      one.count == 1 ? 0.5 : (rank - first) / double(one.count - 1);
+  return std::clamp(one.least + along * (one.most - one.least), least_, most_);
+}
+
+double counted_values::below(double value) const {
+  const auto found = std::partition_point(
+      buckets_.begin(), buckets_.end(),
+      [&](const value_counts::bucket& one) { return one.most < value; });
+  const auto i = size_t(found - buckets_.begin());
+  const double before = i == 0 ? 0 : double(ends_[i - 1]);
+  if (found == buckets_.end() || value <= found->least)
+    return before;
+  return before + double(found->count) * (value - found->least) /
+                      (found->most - found->least);
+}
+
+std::vector<uint64_t> counted_values::histogram(size_t bins) const {
+  std::vector<uint64_t> out(bins);
+  const double width = most_ - least_;
+  for (const value_counts::bucket& one : buckets_) {
+    const double middle = one.least + (one.most - one.least) / 2;
+    const double at = width > 0 ? (middle - least_) / width : 0;
+    out[std::min(bins - 1, size_t(at * double(bins)))] += one.count;
+  }
+  return out;
+}
+
+} // namespace ballast::data
