@@ -3,8 +3,10 @@
 #include "data/resampling/memory_room.hpp"
 #include "data/resampling/resampling_task.hpp"
 #include "runtime/base/errors.hpp"
+#include "runtime/base/printable.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace ballast::data {
@@ -81,6 +83,10 @@ resampled_rows done(const resampling_task& task) {
   case resampling::borderline_smote:
   case resampling::adasyn:
     return with_lines(task);
+  case resampling::smotenc:
+    return with_mixed_lines(task);
+  case resampling::smoten:
+    return with_nominal_rows(task);
   case resampling::random_under:
     return under_sampled(task);
   case resampling::near_miss:
@@ -104,6 +110,26 @@ resampled_rows done(const resampling_task& task) {
   return {};
 }
 
+/// "auto" names none.
+std::vector<std::string> named_columns(const std::string& said) {
+  if (said == "auto")
+    return {};
+  const nlohmann::json value = nlohmann::json::parse(said, nullptr, false);
+  std::vector<std::string> out;
+  bool texts = value.is_array() && !value.empty();
+  for (const nlohmann::json& one : value)
+    if (texts && one.is_string())
+      out.push_back(one.get<std::string>());
+    else
+      texts = false;
+  if (!texts)
+    throw ballast_error(errc::usage,
+                        "--option categorical_features: expected auto, or a "
+                        R"(list of columns: ["city", "kind"], found )" +
+                            printable(said));
+  return out;
+}
+
 /// What a method that adds rows would add.
 void check_added(const resampling_task& task) {
   if (graph::about(task.order.what).kind != graph::resampling_kind::over &&
@@ -121,16 +147,22 @@ void check_added(const resampling_task& task) {
     added += one.rows;
   }
   check_room(
-      added * (sizeof(made_row) + task.rows.features.columns * sizeof(double)),
+      added * (sizeof(made_row) + task.rows.features.columns * sizeof(double) +
+               task.rows.categories.columns() * sizeof(uint32_t)),
       to_string(task.order.what) + ": " + std::to_string(added) + " rows more");
 }
 
 } // namespace
 
-bool needs_numbers(const graph::resampling_order& order) {
-  return graph::about(order.what).needs_numbers ||
-         (order.options.contains("shrinkage") &&
-          order.get<double>("shrinkage") > 0);
+feature_reading reading_of(const graph::resampling_order& order) {
+  const graph::resampling_about& known = graph::about(order.what);
+  feature_reading out{.numbers = known.needs_numbers,
+                      .categories = known.takes_categories};
+  if (order.options.contains("shrinkage"))
+    out.numbers = order.get<double>("shrinkage") > 0;
+  if (order.options.contains("categorical_features"))
+    out.named = named_columns(order.get<std::string>("categorical_features"));
+  return out;
 }
 
 resampled_rows resample(const labelled_rows& rows,

@@ -49,22 +49,31 @@ std::shared_ptr<arrow::Array> typed(std::vector<double> numbers,
       .make_array();
 }
 
+/// The cells of these rows of a column of the input.
+std::shared_ptr<arrow::Array> cells_of(const labelled_table& from, int column,
+                                       std::vector<uint32_t> rows) {
+  const auto count = int64_t(rows.size());
+  const arrow::UInt32Array indices(count,
+                                   arrow::Buffer::FromVector(std::move(rows)));
+  return take_arrow(
+      arrow::compute::Take(*from.all().column(column), indices),
+      errc::invalid_data,
+      "column '" + printable(from.all().schema()->field(column)->name()) + "'");
+}
+
 std::shared_ptr<arrow::Array> labels_of(const labelled_table& from,
                                         std::span<const made_row> rows) {
   std::vector<uint32_t> examples;
   for (const made_row& one : rows)
     examples.push_back(from.example(one.of_class));
-  const arrow::UInt32Array indices(
-      int64_t(rows.size()), arrow::Buffer::FromVector(std::move(examples)));
-  return take_arrow(
-      arrow::compute::Take(*from.all().column(from.label()), indices),
-      errc::invalid_data, "the label");
+  return cells_of(from, from.label(), std::move(examples));
 }
 
-/// Made rows [first, first + rows.size()).
+/// Made rows [first, first + rows.size()), and what is theirs of the others.
 std::shared_ptr<arrow::RecordBatch>
 made_batch(const labelled_table& from, std::span<const made_row> rows,
-           const double* values, const std::shared_ptr<arrow::Schema>& schema) {
+           const double* values, const uint32_t* codes,
+           const std::shared_ptr<arrow::Schema>& schema) {
   const std::vector<int>& columns = from.columns();
   const auto count = int64_t(rows.size());
   arrow::ArrayVector out(size_t(from.all().num_columns()));
@@ -75,6 +84,15 @@ made_batch(const labelled_table& from, std::span<const made_row> rows,
       numbers[i] = values[i * columns.size() + c];
     out[size_t(columns[c])] =
         typed(std::move(numbers), *schema->field(columns[c]));
+  }
+  const std::vector<int>& categories = from.categories().columns();
+  for (size_t c = 0; c < categories.size(); ++c) {
+    std::vector<uint32_t> examples(rows.size());
+    for (size_t i = 0; i < rows.size(); ++i)
+      examples[i] =
+          from.categories().example(c, codes[i * categories.size() + c]);
+    out[size_t(categories[c])] =
+        cells_of(from, categories[c], std::move(examples));
   }
   if (schema->num_fields() > from.all().num_columns())
     out.push_back(take_arrow(arrow::MakeArrayOfNull(arrow::int64(), count),
@@ -120,10 +138,11 @@ resampled_batches(const labelled_table& from, const resampled_rows& rows,
   }
   const std::span<const made_row> made = rows.made;
   const size_t width = from.columns().size();
+  const size_t coded = from.categories().columns().size();
   for (size_t i = 0; i < made.size(); i += rows_of_a_batch)
     out.push_back(made_batch(
         from, made.subspan(i, std::min(rows_of_a_batch, made.size() - i)),
-        rows.values.data() + i * width, schema));
+        rows.values.data() + i * width, rows.codes.data() + i * coded, schema));
   return out;
 }
 

@@ -126,6 +126,44 @@ void add_over(std::vector<resampling_about>& all) {
                    policy()}});
 }
 
+void add_over_categories(std::vector<resampling_about>& all) {
+  const option how_many = strategy(resampling_kind::over);
+  all.push_back(
+      {.what = resampling::smotenc,
+       .kind = resampling_kind::over,
+       .doc =
+           "As smote, of rows with categories, too: where two rows differ in "
+           "one, their squared distance grows by the square of the median "
+           "deviation of the columns of numbers in the class. A new row has "
+           "of each the most frequent one of the neighbours; of several a "
+           "drawn one.",
+       .takes_categories = true,
+       .makes_rows = true,
+       .options = {how_many,
+                   {.name = "categorical_features",
+                    .doc = "Which columns are categories: `auto` (text and "
+                           "booleans), or a list: `[\"city\", \"kind\"]`.",
+                    .usual = text("auto")},
+                   k_of_smote(),
+                   policy()}});
+  all.push_back(
+      {.what = resampling::smoten,
+       .kind = resampling_kind::over,
+       .doc = "Of rows of categories alone: a new row has of each the most "
+              "frequent one (of several the first) of a drawn row and its "
+              "nearest of the same class, by the value difference metric: two "
+              "categories are the nearer the more alike the classes of their "
+              "rows are.",
+       .needs_numbers = false,
+       .takes_categories = true,
+       .makes_rows = true,
+       .options = {how_many,
+                   neighbours("k_neighbors", 5,
+                              "How many nearest rows of the class are asked "
+                              "beside the row itself."),
+                   policy(), draws()}});
+}
+
 void add_under(std::vector<resampling_about>& all) {
   const option how_many = strategy(resampling_kind::under);
   all.push_back(
@@ -261,6 +299,7 @@ const std::vector<resampling_about>& resampling_catalogue() {
   static const std::vector<resampling_about> all = [] {
     std::vector<resampling_about> out;
     add_over(out);
+    add_over_categories(out);
     add_under(out);
     add_clean(out);
     add_both(out);

@@ -23,6 +23,8 @@ enum class resampling : uint8_t {
   smote,
   borderline_smote,
   adasyn,
+  smotenc,
+  smoten,
   random_under,
   near_miss,
   cluster_centroids,
@@ -56,8 +58,11 @@ struct resampling_about {
   resampling what{};
   resampling_kind kind{};
   std::string doc;
-  bool needs_numbers = true; // all columns but the label
-  bool makes_rows = false;   // that were not in the input
+  /// How the columns but the label are read: all as numbers, all as
+  /// categories, or (both) some as categories; neither: whatever they are.
+  bool needs_numbers = true;
+  bool takes_categories = false;
+  bool makes_rows = false; // that were not in the input
   std::vector<option> options = {};
 };
 
@@ -97,10 +102,10 @@ namespace ballast {
 template <>
 inline constexpr auto
     words_of<graph::resampling> = std::to_array<std::string_view>(
-        {"random_over", "smote", "borderline_smote", "adasyn", "random_under",
-         "near_miss", "cluster_centroids", "condensed_nn",
-         "one_sided_selection", "tomek_links", "enn", "renn", "all_knn", "ncr",
-         "smote_enn", "smote_tomek"});
+        {"random_over", "smote", "borderline_smote", "adasyn", "smotenc",
+         "smoten", "random_under", "near_miss", "cluster_centroids",
+         "condensed_nn", "one_sided_selection", "tomek_links", "enn", "renn",
+         "all_knn", "ncr", "smote_enn", "smote_tomek"});
 template <>
 inline constexpr auto words_of<graph::resampling_kind> =
     std::to_array<std::string_view>({"over", "under", "clean", "both"});

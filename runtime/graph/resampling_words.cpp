@@ -14,8 +14,7 @@ namespace ballast::graph {
 namespace {
 
 constexpr auto later = std::to_array<std::string_view>(
-    {"kmeans_smote", "smotenc", "smoten", "svm_smote", "instance_hardness",
-     "smoter", "smogn"});
+    {"kmeans_smote", "svm_smote", "instance_hardness", "smoter", "smogn"});
 
 std::string listed(const std::vector<std::string>& words) {
   std::string out;

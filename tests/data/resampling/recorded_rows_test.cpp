@@ -71,5 +71,29 @@ TEST_F(recorded_rows, are_made_as_by_the_peer_bit_by_bit) {
           << i << " " << c;
 }
 
+TEST(recorded_categories, are_made_as_by_the_peer) {
+  std::ifstream in(source_root() /
+                   "tests/data/resampling/recorded_categories.json");
+  const json peer = json::parse(in);
+  some_points points{.name = {},
+                     .columns = 0,
+                     .classes = 3,
+                     .values = {},
+                     .of_row = peer.at("y").get<std::vector<uint32_t>>()};
+  std::vector<uint32_t> codes, expected;
+  for (const json& row : peer.at("x"))
+    for (const json& one : row)
+      codes.push_back(one.get<uint32_t>());
+  for (const json& row : peer.at("made").at("smoten"))
+    for (const json& one : row)
+      expected.push_back(one.get<uint32_t>());
+  const auto counts = peer.at("counts").get<std::vector<uint32_t>>();
+  labelled_rows rows = labelled(points);
+  rows.categories = {codes, counts};
+  EXPECT_EQ(
+      resample(rows, order_of("smoten", {"rng=numpy_mt19937"}), 7, {}).codes,
+      expected);
+}
+
 } // namespace
 } // namespace ballast::data
