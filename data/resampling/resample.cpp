@@ -87,12 +87,16 @@ resampled_rows done(const resampling_task& task) {
     return with_mixed_lines(task);
   case resampling::smoten:
     return with_nominal_rows(task);
+  case resampling::kmeans_smote:
+    return with_cluster_lines(task);
   case resampling::random_under:
     return under_sampled(task);
   case resampling::near_miss:
     return near_missed(task);
   case resampling::cluster_centroids:
     return with_centroids(task);
+  case resampling::instance_hardness:
+    return without_hard(task);
   case resampling::condensed_nn:
     return without(condensed(task));
   case resampling::one_sided_selection:

@@ -45,7 +45,13 @@ struct resampling_task {
 
 /// Draws of a class: number i of what is drawn for it depends on the seed, the
 /// class and i alone.
-enum class draw_purpose : uint64_t { rows = 1, noise = 2, ties = 3 };
+enum class draw_purpose : uint64_t {
+  rows = 1,
+  noise = 2,
+  ties = 3,
+  clusters = 4,
+  distances = 5,
+};
 counter_random draws_of(uint64_t seed, uint32_t of_class, draw_purpose why);
 
 /// The deviation of each column over some rows.
@@ -58,9 +64,13 @@ resampled_rows with_lines(const resampling_task& task);
 /// smotenc and smoten, likewise.
 resampled_rows with_mixed_lines(const resampling_task& task);
 resampled_rows with_nominal_rows(const resampling_task& task);
+/// kmeans_smote, likewise.
+resampled_rows with_cluster_lines(const resampling_task& task);
 resampled_rows under_sampled(const resampling_task& task);
 resampled_rows near_missed(const resampling_task& task);
 resampled_rows with_centroids(const resampling_task& task);
+/// instance_hardness.
+resampled_rows without_hard(const resampling_task& task);
 
 /// 1 for each row that goes; of the methods that clean.
 std::vector<uint8_t> cleaned(const resampling_task& task);

@@ -164,6 +164,42 @@ void add_over_categories(std::vector<resampling_about>& all) {
                    policy(), draws()}});
 }
 
+void add_over_clusters(std::vector<resampling_about>& all) {
+  all.push_back(
+      {.what = resampling::kmeans_smote,
+       .kind = resampling_kind::over,
+       .doc = "As smote, within clusters that k-means finds among all rows: of "
+              "those with enough rows of the class a cluster gets the more new "
+              "ones the further its rows are apart; exactly as many as wanted.",
+       .makes_rows = true,
+       .options = {
+           strategy(resampling_kind::over),
+           neighbours("k_neighbors", 2,
+                      "A new row lies between a row and one of so many nearest "
+                      "rows of its class and cluster; a cluster with no more "
+                      "rows of the class than that gets none."),
+           {.name = "n_clusters",
+            .doc = "How many clusters.",
+            .usual = uint64_t{8},
+            .low = 1,
+            .high = 10000},
+           {.name = "cluster_balance_threshold",
+            .doc = "The least share that the class has among a cluster's rows, "
+                   "from 0 to 1; `auto`: half of its share of the new rows.",
+            .usual = text("auto")},
+           {.name = "density_exponent",
+            .doc = "A cluster's part of the new rows is as the mean distance "
+                   "of its rows of the class (of more than 8192 so many drawn "
+                   "ones) to this power, over their number n; `auto`: 0.16 "
+                   "(log_1.6 n)^1.8.",
+            .usual = text("auto")},
+           {.name = "max_iter",
+            .doc = "Rounds of k-means at most.",
+            .usual = uint64_t{300},
+            .low = 1,
+            .high = 10000}}});
+}
+
 void add_under(std::vector<resampling_about>& all) {
   const option how_many = strategy(resampling_kind::under);
   all.push_back(
@@ -209,6 +245,18 @@ void add_under(std::vector<resampling_about>& all) {
                     .usual = uint64_t{300},
                     .low = 1,
                     .high = 10000}}});
+}
+
+void add_hardness(std::vector<resampling_about>& all) {
+  all.push_back(
+      {.what = resampling::instance_hardness,
+       .kind = resampling_kind::under,
+       .doc = "Keeps the rows whose class is the most probable: the share of "
+              "their nearest rows, themselves left out, that are of it; of "
+              "equal ones drawn ones.",
+       .options = {strategy(resampling_kind::under),
+                   neighbours("n_neighbors", 5,
+                              "Of how many nearest rows the share is.")}});
 }
 
 void add_clean(std::vector<resampling_about>& all) {
@@ -300,7 +348,9 @@ const std::vector<resampling_about>& resampling_catalogue() {
     std::vector<resampling_about> out;
     add_over(out);
     add_over_categories(out);
+    add_over_clusters(out);
     add_under(out);
+    add_hardness(out);
     add_clean(out);
     add_both(out);
     return out;

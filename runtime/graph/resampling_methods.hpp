@@ -25,9 +25,11 @@ enum class resampling : uint8_t {
   adasyn,
   smotenc,
   smoten,
+  kmeans_smote,
   random_under,
   near_miss,
   cluster_centroids,
+  instance_hardness,
   condensed_nn,
   one_sided_selection,
   tomek_links,
@@ -100,12 +102,27 @@ std::string resampling_reference();
 namespace ballast {
 
 template <>
-inline constexpr auto
-    words_of<graph::resampling> = std::to_array<std::string_view>(
-        {"random_over", "smote", "borderline_smote", "adasyn", "smotenc",
-         "smoten", "random_under", "near_miss", "cluster_centroids",
-         "condensed_nn", "one_sided_selection", "tomek_links", "enn", "renn",
-         "all_knn", "ncr", "smote_enn", "smote_tomek"});
+inline constexpr auto words_of<graph::resampling> =
+    std::to_array<std::string_view>({"random_over",
+                                     "smote",
+                                     "borderline_smote",
+                                     "adasyn",
+                                     "smotenc",
+                                     "smoten",
+                                     "kmeans_smote",
+                                     "random_under",
+                                     "near_miss",
+                                     "cluster_centroids",
+                                     "instance_hardness",
+                                     "condensed_nn",
+                                     "one_sided_selection",
+                                     "tomek_links",
+                                     "enn",
+                                     "renn",
+                                     "all_knn",
+                                     "ncr",
+                                     "smote_enn",
+                                     "smote_tomek"});
 template <>
 inline constexpr auto words_of<graph::resampling_kind> =
     std::to_array<std::string_view>({"over", "under", "clean", "both"});

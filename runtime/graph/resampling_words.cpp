@@ -13,8 +13,8 @@ namespace ballast::graph {
 
 namespace {
 
-constexpr auto later = std::to_array<std::string_view>(
-    {"kmeans_smote", "svm_smote", "instance_hardness", "smoter", "smogn"});
+constexpr auto later =
+    std::to_array<std::string_view>({"svm_smote", "smoter", "smogn"});
 
 std::string listed(const std::vector<std::string>& words) {
   std::string out;
