@@ -32,6 +32,9 @@ struct labelled_rows {
   std::vector<std::string> names; // by class
   std::string label;              // the column, for messages
   category_view categories = {};  // of methods that take some
+  /// The label where it is a number to be predicted; the classes are then
+  /// ranges of it, in order.
+  std::span<const double> targets = {};
 };
 
 /// The rows of each class, in order.
@@ -56,6 +59,7 @@ struct resampled_rows {
   std::vector<made_row> made;
   std::vector<double> values;  // made x columns
   std::vector<uint32_t> codes; // made x columns of categories
+  std::vector<double> targets; // of the made ones, where rows have some
 };
 
 } // namespace ballast::data

@@ -1,6 +1,7 @@
 #include "data/resampling/labelled_table.hpp"
 
 #include "data/neighbours/class_index.hpp"
+#include "data/resampling/relevance.hpp"
 #include "data/source/array_cells.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/nearest_word.hpp"
@@ -42,7 +43,10 @@ labelled_table::labelled_table(std::shared_ptr<arrow::RecordBatch> all,
                         printable(called_.source) +
                             ": has more than 4 * 10^9 rows, "
                             "which resampling does not take");
-  read_label();
+  if (others.ranges)
+    read_targets(*others.ranges);
+  else
+    read_label();
   choose(others);
   if (others.numbers)
     read_numbers();
@@ -54,7 +58,8 @@ labelled_rows labelled_table::rows() const {
           .of_row = of_row_,
           .names = names_,
           .label = all_->schema()->field(label_)->name(),
-          .categories = categories_.view()};
+          .categories = categories_.view(),
+          .targets = targets_};
 }
 
 std::string labelled_table::place_of(int64_t row) const {
@@ -125,6 +130,41 @@ void labelled_table::read_label() {
     one = rank[one];
   names_ = std::move(names);
   examples_ = std::move(examples);
+}
+
+void labelled_table::read_targets(const range_terms& terms) {
+  const arrow::Array& cells = *all_->column(label_);
+  const std::string name = all_->schema()->field(label_)->name();
+  if (!holds_numbers(*cells.type()))
+    throw ballast_error(errc::invalid_data,
+                        printable(called_.source) + ": column '" +
+                            printable(name) + "' is of type " +
+                            cells.type()->ToString() +
+                            "; this method is for a label that is a number to "
+                            "be predicted; for classes take smote");
+  targets_ = numbers_of(cells);
+  for (size_t row = 0; row < targets_.size(); ++row)
+    if (cells.IsNull(int64_t(row)) ||
+        !(std::abs(targets_[row]) <= class_index::values_max()))
+      throw ballast_error(errc::invalid_data,
+                          place_of(label_, int64_t(row)) +
+                              ": the label is missing or no finite number; "
+                              "expected one in each row, at most 1e150, so "
+                              "leave these rows out before, by --where or a "
+                              "\"filter\"");
+  value_ranges ranges = ranges_of(targets_, terms, name);
+  of_row_ = std::move(ranges.of_row);
+  names_ = std::move(ranges.names);
+  examples_.resize(names_.size());
+  for (size_t row = of_row_.size(); row-- > 0;)
+    examples_[of_row_[row]] = uint32_t(row);
+  if (names_.size() < 2)
+    throw ballast_error(
+        errc::invalid_data,
+        printable(called_.source) + ": the values of column '" +
+            printable(name) + "' are " +
+            (names_.empty() ? std::string("none") : "one range, " + names_[0]) +
+            "; expected some above and some below relevance_threshold");
 }
 
 /// Which columns are numbers, and which are categories.

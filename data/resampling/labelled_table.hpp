@@ -1,6 +1,7 @@
 /// The rows of a source as resampling takes them: its columns of numbers as
 /// float64, row by row, those of categories as numbers of these, and its label
-/// as classes. Includes Arrow; for source files of data/ only.
+/// as classes, or as a number and its ranges. Includes Arrow; for source files
+/// of data/ only.
 ///
 /// One owner, one thread; immutable once built. Errors: ballast_error{
 /// invalid_data} names column and row, and what was expected.
@@ -46,6 +47,7 @@ public:
 
 private:
   void read_label();
+  void read_targets(const range_terms& terms);
   void choose(const feature_reading& others);
   void read_numbers();
   void read_column(int column, size_t to);
@@ -62,6 +64,7 @@ private:
   std::vector<std::string> names_;
   std::vector<uint32_t> examples_;
   category_columns categories_;
+  std::vector<double> targets_; // of a label that is a number
 };
 
 } // namespace ballast::data

@@ -14,6 +14,7 @@ namespace ballast::data {
 namespace {
 
 using graph::resampling;
+using graph::resampling_kind;
 
 resampled_rows without(const std::vector<uint8_t>& gone) {
   resampled_rows out;
@@ -71,7 +72,7 @@ resampled_rows lines_then_cleaned(const resampling_task& task) {
       .seed = task.seed,
       .how = task.how,
       .classes = by_class(rows.of_row, rows.names.size()),
-      .targets = sampling_targets("all", graph::resampling_kind::clean, rows)};
+      .targets = sampling_targets("all", resampling_kind::clean, rows)};
   return without(cleaned(clean), rows.features.columns, all);
 }
 
@@ -110,6 +111,9 @@ resampled_rows done(const resampling_task& task) {
   case resampling::smote_enn:
   case resampling::smote_tomek:
     return lines_then_cleaned(task);
+  case resampling::smoter:
+  case resampling::smogn:
+    return with_range_lines(task);
   }
   return {};
 }
@@ -136,9 +140,9 @@ std::vector<std::string> named_columns(const std::string& said) {
 
 /// What a method that adds rows would add.
 void check_added(const resampling_task& task) {
-  if (graph::about(task.order.what).kind != graph::resampling_kind::over &&
-      graph::about(task.order.what).kind != graph::resampling_kind::both)
-    return;
+  if (graph::about(task.order.what).kind != resampling_kind::over &&
+      graph::about(task.order.what).kind != resampling_kind::both)
+    return; // ranges have as many rows in all as before
   uint64_t added = 0;
   for (const class_target& one : task.targets) {
     if (one.rows >= no_row || added + one.rows >= no_row)
@@ -166,6 +170,12 @@ feature_reading reading_of(const graph::resampling_order& order) {
     out.numbers = order.get<double>("shrinkage") > 0;
   if (order.options.contains("categorical_features"))
     out.named = named_columns(order.get<std::string>("categorical_features"));
+  if (known.kind == resampling_kind::ranges)
+    out.ranges = {.relevance = order.get<std::string>("relevance"),
+                  .threshold = order.get<double>("relevance_threshold"),
+                  .coefficient = order.get<double>("relevance_coefficient"),
+                  .rare = *parse_word<graph::rare_values>(
+                      order.get<std::string>("rare"))};
   return out;
 }
 
@@ -179,8 +189,11 @@ resampled_rows resample(const labelled_rows& rows,
       .seed = seed,
       .how = how,
       .classes = by_class(rows.of_row, rows.names.size()),
-      .targets = sampling_targets(order.get<std::string>("sampling_strategy"),
-                                  known.kind, rows)};
+      .targets =
+          known.kind == resampling_kind::ranges
+              ? range_targets(order, rows)
+              : sampling_targets(order.get<std::string>("sampling_strategy"),
+                                 known.kind, rows)};
   if (order.options.contains("rng") && task.draws_as_numpy() &&
       seed > UINT32_MAX)
     throw ballast_error(errc::usage,

@@ -69,15 +69,22 @@ std::shared_ptr<arrow::Array> labels_of(const labelled_table& from,
   return cells_of(from, from.label(), std::move(examples));
 }
 
-/// Made rows [first, first + rows.size()), and what is theirs of the others.
+/// Made rows [first, first + count).
 std::shared_ptr<arrow::RecordBatch>
-made_batch(const labelled_table& from, std::span<const made_row> rows,
-           const double* values, const uint32_t* codes,
-           const std::shared_ptr<arrow::Schema>& schema) {
+made_batch(const labelled_table& from, const resampled_rows& all, size_t first,
+           size_t some, const std::shared_ptr<arrow::Schema>& schema) {
+  const auto rows = std::span<const made_row>(all.made).subspan(first, some);
+  const double* values = all.values.data() + first * from.columns().size();
+  const uint32_t* codes =
+      all.codes.data() + first * from.categories().columns().size();
   const std::vector<int>& columns = from.columns();
   const auto count = int64_t(rows.size());
   arrow::ArrayVector out(size_t(from.all().num_columns()));
-  out[size_t(from.label())] = labels_of(from, rows);
+  const auto target = all.targets.begin() + std::ptrdiff_t(first);
+  out[size_t(from.label())] =
+      all.targets.empty() ? labels_of(from, rows)
+                          : typed({target, target + std::ptrdiff_t(some)},
+                                  *schema->field(from.label()));
   for (size_t c = 0; c < columns.size(); ++c) {
     std::vector<double> numbers(rows.size());
     for (size_t i = 0; i < rows.size(); ++i)
@@ -136,13 +143,10 @@ resampled_batches(const labelled_table& from, const resampled_rows& rows,
     out.push_back(arrow::RecordBatch::Make(schema, int64_t(some.size()),
                                            std::move(columns)));
   }
-  const std::span<const made_row> made = rows.made;
-  const size_t width = from.columns().size();
-  const size_t coded = from.categories().columns().size();
-  for (size_t i = 0; i < made.size(); i += rows_of_a_batch)
-    out.push_back(made_batch(
-        from, made.subspan(i, std::min(rows_of_a_batch, made.size() - i)),
-        rows.values.data() + i * width, rows.codes.data() + i * coded, schema));
+  for (size_t i = 0; i < rows.made.size(); i += rows_of_a_batch)
+    out.push_back(made_batch(from, rows, i,
+                             std::min(rows_of_a_batch, rows.made.size() - i),
+                             schema));
   return out;
 }
 

@@ -72,6 +72,12 @@ resampled_rows with_centroids(const resampling_task& task);
 /// instance_hardness.
 resampled_rows without_hard(const resampling_task& task);
 
+/// smoter and smogn: rows that are drawn, and rows on lines behind them.
+resampled_rows with_range_lines(const resampling_task& task);
+/// What these want of each range: how many rows it should have.
+std::vector<class_target> range_targets(const graph::resampling_order& order,
+                                        const labelled_rows& rows);
+
 /// 1 for each row that goes; of the methods that clean.
 std::vector<uint8_t> cleaned(const resampling_task& task);
 std::vector<uint8_t> tomek_links(const class_index& index,

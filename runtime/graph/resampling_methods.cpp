@@ -341,6 +341,69 @@ void add_both(std::vector<resampling_about>& all) {
                  .options = {how_many, k_of_smote(), policy(), draws()}});
 }
 
+std::vector<option> of_ranges() {
+  return {
+      {.name = "sampling_strategy",
+       .doc = "`balance`: each range gets as many rows as the others; "
+              "`extreme`: the more the fewer it has. The sum stays.",
+       .usual = text("balance"),
+       .words = {"balance", "extreme"}},
+      {.name = "relevance",
+       .doc = "How much values are of interest: `auto`, by a box plot (the "
+              "median 0; the last value that is no outlier 1, on a side that "
+              "has outliers), or values with theirs: `[[10, 1], [20, 0]]`; a "
+              "cubic without slope at these lies between.",
+       .usual = text("auto")},
+      {.name = "relevance_threshold",
+       .doc = "Values of at least this relevance are rare; a range is a run "
+              "of values that are rare, or are not.",
+       .usual = 0.5,
+       .low = 0.001,
+       .high = 1},
+      {.name = "relevance_coefficient",
+       .doc = "Of `auto`: outliers are more than this many distances of the "
+              "quartiles beyond them.",
+       .usual = 1.5,
+       .high = 1000},
+      {.name = "rare",
+       .doc = "Of `auto`: which outliers count, the `low` ones, the `high` "
+              "ones, or `both`.",
+       .usual = text("both"),
+       .words = words_for<rare_values>()},
+      {.name = "under_sample",
+       .doc = "Whether ranges with more rows than they get lose some.",
+       .usual = true},
+      neighbours("k_neighbors", 5,
+                 "A new row lies between a row and one of so many nearest rows "
+                 "of its range."),
+      policy()};
+}
+
+void add_ranges(std::vector<resampling_about>& all) {
+  all.push_back({.what = resampling::smoter,
+                 .kind = resampling_kind::ranges,
+                 .doc = "Of a label that is a number to be predicted: rows of "
+                        "rare values are added as by smote, the number between "
+                        "those of the two rows likewise; rows of the others "
+                        "are drawn.",
+                 .makes_rows = true,
+                 .options = of_ranges()});
+  std::vector<option> more = of_ranges();
+  more.push_back({.name = "noise",
+                  .doc = "The deviation of the noise, in deviations of each "
+                         "column in the range.",
+                  .usual = 0.02,
+                  .high = 1000});
+  all.push_back({.what = resampling::smogn,
+                 .kind = resampling_kind::ranges,
+                 .doc = "As smoter; but where the neighbour is further off "
+                        "than half the row's median distance to the rows of "
+                        "its range (of more than 8192 so many of them), the "
+                        "new row is the row itself, moved by normal noise.",
+                 .makes_rows = true,
+                 .options = std::move(more)});
+}
+
 } // namespace
 
 const std::vector<resampling_about>& resampling_catalogue() {
@@ -353,6 +416,7 @@ const std::vector<resampling_about>& resampling_catalogue() {
     add_hardness(out);
     add_clean(out);
     add_both(out);
+    add_ranges(out);
     return out;
   }();
   return all;

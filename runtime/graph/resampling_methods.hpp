@@ -39,14 +39,18 @@ enum class resampling : uint8_t {
   ncr,
   smote_enn,
   smote_tomek,
+  smoter,
+  smogn,
 };
 
 /// What it does to the classes that `sampling_strategy` names.
 enum class resampling_kind : uint8_t {
-  over,  // adds rows, up to a number
-  under, // removes rows, down to a number
-  clean, // removes the rows that a rule finds, however many
-  both,  // adds as `over`, then cleans all classes
+  over,   // adds rows, up to a number
+  under,  // removes rows, down to a number
+  clean,  // removes the rows that a rule finds, however many
+  both,   // adds as `over`, then cleans all classes
+  ranges, // the label is a number: adds rows to some of its ranges, and removes
+          // rows of others
 };
 
 /// What becomes of a class that has no more rows than neighbours are wanted.
@@ -55,6 +59,8 @@ enum class draw_source : uint8_t { counter, numpy_mt19937 };
 enum class borderline_kind : uint8_t { one, two };
 enum class agreement : uint8_t { all, mode };
 enum class voting : uint8_t { soft, hard };
+/// Of a number to be predicted: which of its outliers are of interest.
+enum class rare_values : uint8_t { both, low, high };
 
 struct resampling_about {
   resampling what{};
@@ -122,10 +128,13 @@ inline constexpr auto words_of<graph::resampling> =
                                      "all_knn",
                                      "ncr",
                                      "smote_enn",
-                                     "smote_tomek"});
+                                     "smote_tomek",
+                                     "smoter",
+                                     "smogn"});
 template <>
 inline constexpr auto words_of<graph::resampling_kind> =
-    std::to_array<std::string_view>({"over", "under", "clean", "both"});
+    std::to_array<std::string_view>({"over", "under", "clean", "both",
+                                     "ranges"});
 template <>
 inline constexpr auto words_of<graph::small_class> =
     std::to_array<std::string_view>({"error", "shrink", "duplicate"});
@@ -138,6 +147,9 @@ inline constexpr auto words_of<graph::borderline_kind> =
 template <>
 inline constexpr auto words_of<graph::agreement> =
     std::to_array<std::string_view>({"all", "mode"});
+template <>
+inline constexpr auto words_of<graph::rare_values> =
+    std::to_array<std::string_view>({"both", "low", "high"});
 template <>
 inline constexpr auto
     words_of<graph::voting> = std::to_array<std::string_view>({"soft", "hard"});

@@ -13,8 +13,7 @@ namespace ballast::graph {
 
 namespace {
 
-constexpr auto later =
-    std::to_array<std::string_view>({"svm_smote", "smoter", "smogn"});
+constexpr auto later = std::to_array<std::string_view>({"svm_smote"});
 
 std::string listed(const std::vector<std::string>& words) {
   std::string out;

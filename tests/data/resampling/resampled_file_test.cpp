@@ -261,5 +261,37 @@ TEST_F(resampled_file, is_refused_where_categories_are_none) {
   EXPECT_THAT(refused("smotenc"), has_all({"in.csv: row 2, column 'size'"}));
 }
 
+TEST_F(resampled_file, of_a_number_to_predict_has_numbers_between_others) {
+  std::string text = "size,price\n";
+  for (int i = 0; i < 60; ++i)
+    text += std::to_string(i) + ".5," +
+            std::to_string(i < 50 ? 20 + i % 7 : 200 + 10 * i) + "\n";
+  write(text);
+  for (const std::string method : {"smoter", "smogn"}) {
+    const resampling_report found =
+        run(method, {"relevance=[[100, 0], [600, 1]]"}, true, "price");
+    EXPECT_EQ(found.rows, 60u);
+    ASSERT_EQ(found.classes.size(), 2u);
+    EXPECT_EQ(found.classes[1].name, "700 to 790, rare");
+    EXPECT_EQ(found.classes[1].before, 10u);
+    EXPECT_EQ(found.classes[1].after, 30u);
+    const std::vector<std::string> all = rows();
+    EXPECT_THAT(std::vector<std::string>(all.begin() + 40, all.end()),
+                testing::Each(testing::ContainsRegex(" [67][0-9][0-9] null")));
+    fs::remove(folder_ / "out.parquet");
+  }
+  write("size,price\n1,20\n2,\n3,30\n");
+  EXPECT_THAT(
+      refused("smoter", "price"),
+      has_all({"in.csv: row 2, column 'price'", "the label is missing"}));
+  write("size,price\n1,low\n2,high\n");
+  EXPECT_THAT(refused("smoter", "price"),
+              has_all({"column 'price' is of type string",
+                       "a number to be predicted"}));
+  write("size,price\n1,20\n2,20\n3,20\n");
+  EXPECT_THAT(refused("smogn", "price"),
+              has_all({"column 'price' has no rare values"}));
+}
+
 } // namespace
 } // namespace ballast::data
