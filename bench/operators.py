@@ -15,6 +15,9 @@ both     smote_tomek, smote_enn
 numpy    random_over, random_under and smote with rng=numpy_mt19937: equal to
          imbalanced-learn's, bit by bit
 threads  two threads over one, and whether their files are equal
+impute   the strategy "knn" of imputing on 20,000 rows, one cell of twenty
+         missing, beside scikit-learn's KNNImputer: the whole command `ballast
+         data write`, reading and writing included, against fit_transform alone
 
 The peers' environment is made by  bench/peers/setup.sh DIR operators.
 """
@@ -23,10 +26,11 @@ import os
 import statistics
 import subprocess
 import tempfile
+import time
 
 from lib.measure import Peer, arguments, run_parts, say, table, warn_if_busy
 
-PARTS = ["over", "under", "clean", "both", "numpy", "threads"]
+PARTS = ["over", "under", "clean", "both", "numpy", "threads", "impute"]
 # How many times faster than the peer, at least.
 OVER = {"random_over": 3, "smote": 3, "adasyn": 6, "borderline_smote": 6}
 UNDER = {"random_under": 1, "near_miss": 3, "cluster_centroids": 10}
@@ -36,6 +40,7 @@ SAME_ROWS = ["tomek_links", "enn", "renn", "all_knn", "ncr", "near_miss"]
 SLOW = {"cluster_centroids", "smote_tomek", "smote_enn", "renn", "all_knn"}  # of the peer: once is enough
 INERTIA_MAX = 1.02
 TWO_THREADS_MIN = 1.7
+IMPUTED_ROWS, IMPUTE_MIN, IMPUTED_APART_MAX = 20_000, 5, 1e-9
 
 
 class Measured:
@@ -61,6 +66,32 @@ class Measured:
         if done.returncode != 0:
             raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
         return json.loads(done.stdout)
+
+    def write(self, graph, node, out):
+        """Seconds of `ballast data write` on one core."""
+        if os.path.exists(self.path(out)):
+            os.remove(self.path(out))
+        job = {
+            "data": {
+                "sources": {"in": {"format": "parquet", "uri": self.path("gaps.parquet")}},
+                "graph": graph,
+                "train": {"from": node, "label": "y"},
+                "test_fraction": 0,
+            },
+            "model": {"kind": "linear"},
+            "train": {"loss": "mse"},
+        }
+        with open(self.path("job.json"), "w", encoding="ascii") as f:
+            json.dump(job, f)
+        core = str(min(os.sched_getaffinity(0)))
+        command = ["taskset", "-c", core, self.options.ballast, "data", "write", self.path("job.json"), node, self.path(out)]
+        env = {**os.environ, "BALLAST_CACHE": self.path("cache")}
+        start = time.perf_counter()
+        done = subprocess.run(command, capture_output=True, text=True, env=env)
+        seconds = time.perf_counter() - start
+        if done.returncode != 0:
+            raise SystemExit(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+        return seconds
 
     def run_peer(self, *what):
         return self.peer.run("resampling.py", what[0], self.folder, *what[1:])
@@ -141,6 +172,21 @@ def threads(measured, verdicts):
         raw[method] = {"one_s": found[1], "two_s": found[2], "equal": contents[0] == contents[1]}
         verdicts.at_least(f"{method}: two threads over one", one / two, TWO_THREADS_MIN, "x")
         verdicts.at_least(f"{method}: equal files", int(raw[method]["equal"]), 1, "")
+    return raw
+
+
+def impute(measured, verdicts):
+    measured.run_peer("gaps", IMPUTED_ROWS)
+    node = {"op": "impute", "from": "in", "strategy": "knn", "columns": [f"x{i}" for i in range(20)], "as": "filled"}
+    raw = {"ballast": [], "peer": []}
+    for _ in range(measured.options.repeats):
+        raw["ballast"].append(measured.write([node], "filled", "filled.parquet"))
+        raw["peer"].append(measured.run_peer("impute")["s"])
+    ours, theirs = (statistics.median(raw[name]) for name in ("ballast", "peer"))
+    table([("", "ballast s", "scikit-learn s"), ("knn", f"{ours:.3f}", f"{theirs:.3f}")])
+    verdicts.at_least("knn, over scikit-learn", theirs / ours, IMPUTE_MIN, "x")
+    raw["apart"] = measured.run_peer("filled", measured.path("filled.parquet"))["apart"]
+    verdicts.at_most("knn: furthest cell from scikit-learn's", raw["apart"], IMPUTED_APART_MAX, "")
     return raw
 
 

@@ -6,6 +6,7 @@
 
 #include <arrow/api.h>
 
+#include <limits>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -93,6 +94,21 @@ void sum_classes(const arrow::Array& target,
   });
 }
 
+/// Of columns that are all numbers.
+void keep_rows(const std::vector<number_column>& columns, uint64_t first_row,
+               uint64_t rows_max, learned_facts& out) {
+  out.sample = row_sample(rows_max, columns.size());
+  std::vector<double> row(columns.size());
+  for (uint64_t i = 0; i < out.rows; ++i) {
+    for (size_t c = 0; c < columns.size(); ++c)
+      row[c] = columns[c].is_missing(int64_t(i))
+                   ? std::numeric_limits<double>::quiet_NaN()
+                   : columns[c].values()[i];
+    out.sample.add(first_row + i, row);
+  }
+  out.sample.thin_out();
+}
+
 void count_rows(const arrow::Array& column, column_facts& out) {
   out.missing = uint64_t(column.null_count());
   out.values = uint64_t(column.length()) - out.missing;
@@ -149,6 +165,8 @@ learned_facts facts_of(const arrow::ArrayVector& columns,
       check_numbers(numbers.back(), owner_of(i), place);
     look_at_numbers(numbers.back(), need, out.columns[i]);
   }
+  if (needs.sample_rows > 0)
+    keep_rows(numbers, first_row, needs.sample_rows, out);
   std::vector<std::span<const double>> together;
   for (size_t i = 0; i < columns.size(); ++i)
     if (number_of[i] >= 0 && (needs.together || needs.classes))
@@ -198,6 +216,7 @@ void merge(learned_facts& into, learned_facts later, const fit_needs& needs,
   }
   for (size_t fold = 0; fold < into.folds.size(); ++fold)
     into.folds[fold].add(later.folds[fold]);
+  into.sample.merge(later.sample);
   into.together = data::together(std::move(into.together), later.together);
   for (auto& [name, sums] : later.classes) {
     const auto found = into.classes.find(name);

@@ -54,14 +54,32 @@ void add_impute(std::vector<operator_about>& all) {
       all, op::impute, true, "A value where one is missing (null, or NaN).",
       {columns_of("The columns that are filled."),
        one_word("strategy",
-                "`mean`, `median` and `mode` of the training rows (`mean` and "
+                "`mean`, `median` and `mode` of the training rows; `knn`: of "
+                "the nearest training rows that have one (these, `mean` and "
                 "`median` make float64); `constant`: `value`; `forward`: that "
                 "of the row before; `drop`: the row is left out.",
                 impute_kind::mean),
        {"value", "Of `constant`: a number, or text.", text_option()},
        {"indicator",
         "Whether a column NAME_missing (0 or 1) says where one was missing.",
-        false}});
+        false},
+       {.name = "neighbors",
+        .doc = "Of `knn`: the mean of so many; fewer where no more have one. "
+               "Distances are over all of `columns`: the mean square of the "
+               "differences where both rows have a value.",
+        .usual = uint64_t{5},
+        .low = 1,
+        .high = 1000},
+       one_word("weights",
+                "Of `knn`: whether all count alike, or by 1 over the "
+                "`distance`.",
+                neighbour_weights::uniform),
+       {.name = "donors",
+        .doc = "Of `knn`: at most so many training rows are kept, and searched "
+               "for each row with a missing value; of more, drawn ones.",
+        .usual = uint64_t{100'000},
+        .low = 1,
+        .high = 1e6}});
 }
 
 void add_scales(std::vector<operator_about>& all) {
