@@ -25,6 +25,15 @@ public:
   void merge(const row_sample& later);
 
   size_t rows() const { return numbers_.size(); }
+  std::span<const double> at(size_t row) const {
+    return std::span(values_).subspan(row * columns_, columns_);
+  }
+  /// Puts others in the place of the last column's values.
+  template <class Change>
+  void change_last(const Change& change) {
+    for (size_t at = columns_ - 1; at < values_.size(); at += columns_)
+      values_[at] = change(values_[at]);
+  }
   /// rows x columns, in the order of their numbers.
   const std::vector<double>& values() const { return values_; }
 

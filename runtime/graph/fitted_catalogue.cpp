@@ -271,13 +271,23 @@ void add_several(std::vector<operator_about>& all) {
                       "columns stay."),
            one_word("method",
                     "`variance`; or, with `target`, the absolute "
-                    "`correlation`, or `chi2` of values that are not below 0 "
-                    "(counts, flags) and classes.",
+                    "`correlation`, `chi2` of values that are not below 0 "
+                    "(counts, flags) and classes, or the "
+                    "`mutual_information` of values and classes, in nats, of "
+                    "any relation. What columns that say nothing have of the "
+                    "last is about (`bins` - 1) (classes - 1) / (2 rows).",
                     selection_kind::variance),
            {.name = "target",
             .doc = "The column that the others are to tell something of: of "
-                   "numbers for `correlation`, of classes for `chi2`.",
+                   "numbers for `correlation`, of classes for the other two.",
             .usual = text_option()},
+           {.name = "bins",
+            .doc = "Of `mutual_information`: a column with more different "
+                   "values is cut into so many bins of about equally many "
+                   "rows, equal values in the same one.",
+            .usual = uint64_t{16},
+            .low = 2,
+            .high = 1000},
            {.name = "threshold",
             .doc = "Columns with a score of at most this are left out.",
             .usual = 0.0,

@@ -41,6 +41,7 @@ enum class selection_kind : uint8_t {
   variance,
   correlation,
   chi2,
+  mutual_information,
 };
 
 } // namespace ballast::graph
@@ -78,6 +79,7 @@ inline constexpr auto words_of<graph::date_part> =
                                      "yearday", "hour", "minute", "second"});
 template <>
 inline constexpr auto words_of<graph::selection_kind> =
-    std::to_array<std::string_view>({"variance", "correlation", "chi2"});
+    std::to_array<std::string_view>({"variance", "correlation", "chi2",
+                                     "mutual_information"});
 
 } // namespace ballast

@@ -66,6 +66,10 @@ std::vector<json> all_operators() {
                  {"columns", {"y"}},
                  {"method", "chi2"},
                  {"target", "t"}});
+  out.push_back({{"op", "select_features"},
+                 {"columns", {"x", "y"}},
+                 {"method", "mutual_information"},
+                 {"target", "t"}});
   return out;
 }
 
