@@ -90,6 +90,8 @@ resampled_rows done(const resampling_task& task) {
     return with_nominal_rows(task);
   case resampling::kmeans_smote:
     return with_cluster_lines(task);
+  case resampling::svm_smote:
+    return with_border_lines(task);
   case resampling::random_under:
     return under_sampled(task);
   case resampling::near_miss:

@@ -51,6 +51,7 @@ enum class draw_purpose : uint64_t {
   ties = 3,
   clusters = 4,
   distances = 5,
+  parts = 6,
 };
 counter_random draws_of(uint64_t seed, uint32_t of_class, draw_purpose why);
 
@@ -66,6 +67,8 @@ resampled_rows with_mixed_lines(const resampling_task& task);
 resampled_rows with_nominal_rows(const resampling_task& task);
 /// kmeans_smote, likewise.
 resampled_rows with_cluster_lines(const resampling_task& task);
+/// svm_smote, likewise.
+resampled_rows with_border_lines(const resampling_task& task);
 resampled_rows under_sampled(const resampling_task& task);
 resampled_rows near_missed(const resampling_task& task);
 resampled_rows with_centroids(const resampling_task& task);

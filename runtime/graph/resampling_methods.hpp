@@ -26,6 +26,7 @@ enum class resampling : uint8_t {
   smotenc,
   smoten,
   kmeans_smote,
+  svm_smote,
   random_under,
   near_miss,
   cluster_centroids,
@@ -91,8 +92,7 @@ struct resampling_order {
 
 struct resampling_result {
   resampling_order value;
-  /// {usage}, or {not_in_build} of a method that comes later; `pointer` says of
-  /// what: "/method", "/options", "/options/NAME".
+  /// {usage}; `pointer` says of what: "/method", "/options", "/options/NAME".
   failure mistake;
 };
 
@@ -116,6 +116,7 @@ inline constexpr auto words_of<graph::resampling> =
                                      "smotenc",
                                      "smoten",
                                      "kmeans_smote",
+                                     "svm_smote",
                                      "random_under",
                                      "near_miss",
                                      "cluster_centroids",

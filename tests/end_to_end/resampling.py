@@ -108,8 +108,7 @@ class Resampling(BallastTest):
                 ("--option k_neighbors: expected a whole number",):
                     ("--method", "smote", "--option", "k_neighbors=0"),
                 ("--option: smote has no option 'rows'",):
-                    ("--method", "smote", "--option", "rows=1"),
-                ("not in this build",): ("--method", "svm_smote")}.items():
+                    ("--method", "smote", "--option", "rows=1")}.items():
             self.refused(2, list(parts), "data", "resample", source, out,
                          "--label", "left", *words)
         self.refused(2, "there is no column 'lefd'", "data", "resample", source,

@@ -175,14 +175,14 @@ TEST(smoter, of_a_range_that_is_too_small_does_what_k_policy_says) {
       refusal_of([&] { all.by("smoter", {points}); }, errc::invalid_data),
       has_all({"range '90 to 90, rare' of column 'y' has 2 rows,",
                "k_policy=shrink"}));
-  const resampled_rows found =
-      all.by("smoter", {points, "k_policy=duplicate"});
+  const resampled_rows found = all.by("smoter", {points, "k_policy=duplicate"});
   EXPECT_THAT(found.targets, testing::Each(90.0));
 }
 
 TEST(smogn, moves_a_row_by_noise_where_its_neighbour_is_far) {
   valued_rows all = with_tail(800, 25);
-  const resampled_rows found = all.by("smogn", {"noise=0.05", "k_neighbors=60"});
+  const resampled_rows found =
+      all.by("smogn", {"noise=0.05", "k_neighbors=60"});
   EXPECT_EQ(counts_of(all.points, found), (std::vector<uint64_t>{400, 400}));
   const std::vector<uint32_t> rare = by_class(all.ranges.of_row, 2)[1];
   uint64_t lines = 0, moved = 0;

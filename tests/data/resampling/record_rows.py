@@ -16,6 +16,7 @@ import warnings
 import imblearn
 import numpy as np
 from imblearn import over_sampling, under_sampling
+from sklearn.svm import SVC
 
 ROWS, COLUMNS = 160, 4
 SHARES = (0.65, 0.25, 0.1)
@@ -78,6 +79,7 @@ def main():
         "y": y.tolist(),
         "kept": {name: sorted(numbers(one.fit_resample(x, y)[0])) for name, one in CLEANED.items()},
         "drawn": {name: numbers(one.fit_resample(x, y)[0]) for name, one in DRAWN.items()},
+        "support": SVC(gamma="scale").fit(x, y).support_.tolist(),
         "made": {name: one.fit_resample(x, y)[0][ROWS:].tolist() for name, one in MADE.items()},
     }
     write("recorded_rows.json", out)
