@@ -10,6 +10,7 @@
 #include <arrow/api.h>
 #include <arrow/compute/api.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -88,7 +89,8 @@ public:
            .quantiles = kind_ == impute_kind::median,
            .categories = kind_ == impute_kind::mode});
     if (kind_ == impute_kind::knn)
-      out.sample_rows = value_of<uint64_t>(terms().what, "donors");
+      out.sample_rows = std::min(value_of<uint64_t>(terms().what, "donors"),
+                                 donor_numbers_max / columns().size());
     return out;
   }
 
@@ -178,14 +180,6 @@ private:
                                 "distance; expected smaller ones: "
                                 "\"clip_outliers\" before",
                             terms().pointer);
-    if (facts.sample.values().size() > donor_values_max)
-      throw ballast_error(
-          errc::invalid_data,
-          terms().pointer + "/donors: " + std::to_string(facts.sample.rows()) +
-              " rows of " + std::to_string(into.columns.size()) +
-              " columns are more than are kept, 2^26 numbers; "
-              "take fewer",
-          terms().pointer + "/donors");
     std::vector<double>& donors = into.numbers[donors_name];
     donors = facts.sample.values();
     for (double& one : donors)
@@ -198,7 +192,8 @@ private:
                              " training rows, which were drawn";
   }
 
-  static constexpr size_t donor_values_max = size_t{1} << 26;
+  /// Of all donors together: 256 MiB.
+  static constexpr uint64_t donor_numbers_max = uint64_t{1} << 25;
 
   /// The first in order where several occur as often.
   static std::string mode_of(const category_counts& counts,
