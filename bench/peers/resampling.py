@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""imbalanced-learn's resampling, for bench/operators.py.
+"""imbalanced-learn's resampling and scikit-learn's imputing, for bench/operators.py.
 
   resampling.py make FOLDER ROWS      rows.parquet and rows.npz in FOLDER: 20 columns
                                       of make_classification, two classes, 10:1
@@ -8,6 +8,10 @@
                                       kept is in kept-METHOD.npy where it tells that
   resampling.py inertia FOLDER FILE   of centres in a parquet file: the squared
                                       distances of the majority's rows to the nearest
+  resampling.py gaps FOLDER ROWS      gaps.parquet and gaps.npz: the columns of make,
+                                      one cell of twenty missing
+  resampling.py impute FOLDER         one fit_transform of KNNImputer of gaps.npz
+  resampling.py filled FOLDER FILE    how far a parquet file is from its result
 
 One thread; default parameters, random_state 0. The time is that of fit_resample
 alone, with the data in memory.
@@ -90,6 +94,41 @@ def run(folder, method):
     }
 
 
+def gaps(folder, rows):
+    import pyarrow
+    import pyarrow.parquet
+    from sklearn.datasets import make_classification
+
+    x, _ = make_classification(n_samples=rows, n_features=20, n_informative=10, random_state=0)
+    x[np.random.RandomState(0).random_sample(x.shape) < 0.05] = np.nan
+    np.savez(os.path.join(folder, "gaps.npz"), x=x)
+    columns = {f"x{i}": np.ascontiguousarray(x[:, i]) for i in range(x.shape[1])}
+    columns["y"] = np.zeros(rows)
+    pyarrow.parquet.write_table(pyarrow.table(columns), os.path.join(folder, "gaps.parquet"))
+    return {"rows": rows, "missing": int(np.isnan(x).sum())}
+
+
+def impute(folder):
+    from sklearn.impute import KNNImputer
+
+    with np.load(os.path.join(folder, "gaps.npz")) as found:
+        x = found["x"]
+    start = time.perf_counter()
+    out = KNNImputer(n_neighbors=5).fit_transform(x)
+    seconds = time.perf_counter() - start
+    np.savez(os.path.join(folder, "out-impute.npz"), x=out)
+    return {"s": seconds, "rows": len(out)}
+
+
+def filled(folder, file):
+    import pyarrow.parquet
+
+    table = pyarrow.parquet.read_table(file)
+    ours = np.column_stack([table[f"x{i}"].to_numpy() for i in range(20)])
+    with np.load(os.path.join(folder, "out-impute.npz")) as found:
+        return {"apart": float(np.abs(ours - found["x"]).max()), "rows": len(ours)}
+
+
 def inertia_of(x, y, centres):
     """Of the majority's rows, to the nearest centre."""
     from sklearn.metrics import pairwise_distances_argmin_min
@@ -132,5 +171,6 @@ def equal(folder, method, file):
 
 if __name__ == "__main__":
     what, *rest = sys.argv[1:]
-    call = {"make": lambda f, n: make(f, int(n)), "run": run, "inertia": inertia, "same": same, "equal": equal}[what]
+    call = {"make": lambda f, n: make(f, int(n)), "run": run, "inertia": inertia, "same": same, "equal": equal,
+            "gaps": lambda f, n: gaps(f, int(n)), "impute": impute, "filled": filled}[what]
     print(json.dumps(call(*rest)))

@@ -138,6 +138,8 @@ std::unique_ptr<fitted_operator> make_outlier_operator(const fit_terms& terms);
 std::unique_ptr<fitted_operator> make_category_operator(const fit_terms& terms);
 std::unique_ptr<fitted_operator> make_target_operator(const fit_terms& terms);
 std::unique_ptr<fitted_operator> make_several_operator(const fit_terms& terms);
+std::unique_ptr<fitted_operator>
+make_selection_operator(const fit_terms& terms);
 std::unique_ptr<fitted_operator> make_date_operator(const fit_terms& terms);
 
 } // namespace ballast::data

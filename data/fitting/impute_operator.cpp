@@ -1,6 +1,8 @@
 /// impute: a value where one is missing.
 #include "data/base/arrow_support.hpp"
 #include "data/fitting/fitted_operator.hpp"
+#include "data/fitting/neighbour_filler.hpp"
+#include "data/neighbours/class_index.hpp"
 #include "data/source/source_error.hpp"
 #include "runtime/base/printable.hpp"
 #include "runtime/graph/fitted_words.hpp"
@@ -8,6 +10,10 @@
 #include <arrow/api.h>
 #include <arrow/compute/api.h>
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
 #include <utility>
 
 namespace ballast::data {
@@ -15,6 +21,7 @@ namespace ballast::data {
 namespace {
 
 using graph::impute_kind;
+using graph::neighbour_weights;
 using graph::value_of;
 
 std::shared_ptr<arrow::Array> computed(const arrow::Result<arrow::Datum>& from,
@@ -65,7 +72,8 @@ public:
   impute_kind kind() const { return kind_; }
   bool indicator() const { return indicator_; }
   bool is_average() const {
-    return kind_ == impute_kind::mean || kind_ == impute_kind::median;
+    return kind_ == impute_kind::mean || kind_ == impute_kind::median ||
+           kind_ == impute_kind::knn;
   }
 
   bool drops_rows() const override { return kind_ == impute_kind::drop; }
@@ -77,9 +85,12 @@ public:
           {.column = name,
            .kind = is_average() ? value_kind::numbers : value_kind::any,
            .missing_allowed = true,
-           .moments = kind_ == impute_kind::mean,
+           .moments = kind_ == impute_kind::mean || kind_ == impute_kind::knn,
            .quantiles = kind_ == impute_kind::median,
            .categories = kind_ == impute_kind::mode});
+    if (kind_ == impute_kind::knn)
+      out.sample_rows = std::min(value_of<uint64_t>(terms().what, "donors"),
+                                 donor_numbers_max / columns().size());
     return out;
   }
 
@@ -95,7 +106,7 @@ public:
                 " training rows; \"drop\" the column, or take strategy "
                 "\"constant\"",
             terms().pointer);
-      if (kind_ == impute_kind::mean)
+      if (kind_ == impute_kind::mean || kind_ == impute_kind::knn)
         column.numbers["value"] = {of.numbers.mean};
       if (kind_ == impute_kind::median)
         column.numbers["value"] = {of.quantiles.ranked().quantile(0.5)};
@@ -104,6 +115,8 @@ public:
       if (kind_ == impute_kind::constant)
         scalar_of(column, value_of<std::string>(terms().what, "value"));
     }
+    if (kind_ == impute_kind::knn)
+      keep_donors(facts, into);
   }
 
   std::vector<output_column>
@@ -153,6 +166,35 @@ public:
   }
 
 private:
+  /// The rows that others are filled from. A missing value is infinite in a
+  /// state, so that the state equals itself.
+  void keep_donors(const learned_facts& facts, fitted_state& into) const {
+    for (size_t i = 0; i < into.columns.size(); ++i)
+      if (const moments& of = facts.columns[i].numbers;
+          of.least < -class_index::values_max() ||
+          of.most > class_index::values_max())
+        throw ballast_error(errc::invalid_data,
+                            terms().pointer + ": column '" +
+                                printable(into.columns[i].name) +
+                                "' has numbers beyond 1e150, which have no "
+                                "distance; expected smaller ones: "
+                                "\"clip_outliers\" before",
+                            terms().pointer);
+    std::vector<double>& donors = into.numbers[donors_name];
+    donors = facts.sample.values();
+    for (double& one : donors)
+      if (std::isnan(one))
+        one = std::numeric_limits<double>::infinity();
+    if (facts.sample.rows() < facts.rows)
+      into.columns[0].note = "and the others are filled from " +
+                             std::to_string(facts.sample.rows()) + " of " +
+                             std::to_string(facts.rows) +
+                             " training rows, which were drawn";
+  }
+
+  /// Of all donors together: 256 MiB.
+  static constexpr uint64_t donor_numbers_max = uint64_t{1} << 25;
+
   /// The first in order where several occur as often.
   static std::string mode_of(const category_counts& counts,
                              const std::string& type) {
@@ -185,6 +227,10 @@ public:
         value = what_.scalar_of(column, value_of<std::string>(node, "value"));
       values_.push_back(std::move(value));
     }
+    if (what_.kind() == impute_kind::knn)
+      filler_.emplace(*state_, value_of<uint64_t>(node, "neighbors"),
+                      *parse_word<neighbour_weights>(value_of<std::string>(
+                          node, "weights")) == neighbour_weights::distance);
   }
 
   bool in_order() const override {
@@ -194,6 +240,8 @@ public:
   made_rows apply(const given_rows& rows) override {
     if (what_.kind() == impute_kind::drop)
       return without_missing(rows);
+    if (what_.kind() == impute_kind::knn)
+      return filled_by_neighbours(rows);
     made_rows out;
     arrow::ArrayVector flags;
     for (size_t i = 0; i < rows.columns.size(); ++i) {
@@ -232,12 +280,8 @@ private:
     const learned_column& column = state_->columns[i];
     const number_column numbers(rows.columns[i]);
     check_finite(numbers, what_.owner(column), rows.place);
-    if (what_.indicator()) {
-      std::vector<uint8_t> missing(size_t(rows.rows));
-      for (size_t row = 0; row < missing.size(); ++row)
-        missing[row] = numbers.is_missing(int64_t(row)) ? 1 : 0;
-      flags.push_back(flag_array(std::move(missing)));
-    }
+    if (what_.indicator())
+      flags.push_back(flags_of_numbers(numbers));
     if (!numbers.has_missing() &&
         rows.columns[i]->type_id() == arrow::Type::DOUBLE)
       return rows.columns[i];
@@ -247,6 +291,37 @@ private:
       if (numbers.is_missing(int64_t(row)))
         out[row] = value;
     return float64_array(std::move(out));
+  }
+
+  static std::shared_ptr<arrow::Array>
+  flags_of_numbers(const number_column& numbers) {
+    std::vector<uint8_t> missing(numbers.values().size());
+    for (size_t row = 0; row < missing.size(); ++row)
+      missing[row] = numbers.is_missing(int64_t(row)) ? 1 : 0;
+    return flag_array(std::move(missing));
+  }
+
+  made_rows filled_by_neighbours(const given_rows& rows) const {
+    std::vector<number_column> columns;
+    columns.reserve(rows.columns.size());
+    for (size_t i = 0; i < rows.columns.size(); ++i) {
+      columns.emplace_back(rows.columns[i]);
+      check_finite(columns.back(), what_.owner(state_->columns[i]), rows.place);
+    }
+    const auto refuse = [&](int64_t row, size_t column) {
+      throw row_error(rows.place(row), state_->columns[column].name,
+                      "the number is beyond 1e150, which has no distance; "
+                      "expected a smaller one: \"clip_outliers\" before " +
+                          what_.terms().pointer,
+                      what_.terms().pointer);
+    };
+    made_rows out;
+    for (std::vector<double>& one : filler_->filled(columns, refuse))
+      out.columns.push_back(float64_array(std::move(one)));
+    for (const number_column& one : columns)
+      if (what_.indicator())
+        out.columns.push_back(flags_of_numbers(one));
+    return out;
   }
 
   /// The value of the row before, which may be in the batch before.
@@ -304,6 +379,7 @@ private:
   const impute_operator& what_;
   const std::shared_ptr<const fitted_state> state_;
   std::vector<std::shared_ptr<arrow::Scalar>> values_; // forward: the last ones
+  std::optional<neighbour_filler> filler_;             // of knn
 };
 
 std::unique_ptr<bound_operator>

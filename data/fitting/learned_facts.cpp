@@ -6,6 +6,7 @@
 
 #include <arrow/api.h>
 
+#include <limits>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -93,6 +94,57 @@ void sum_classes(const arrow::Array& target,
   });
 }
 
+/// The number of a class among those that are known, to which it is added.
+double number_of_class(std::vector<std::string>& known,
+                       std::map<std::string, size_t, std::less<>>& numbers,
+                       std::string_view name) {
+  auto found = numbers.find(name);
+  if (found == numbers.end()) {
+    found = numbers.emplace(std::string(name), known.size()).first;
+    known.emplace_back(name);
+  }
+  return double(found->second);
+}
+
+/// Numbers, and the class behind them. `classes`: null if there are none.
+void keep_rows(const std::vector<number_column>& columns,
+               const arrow::Array* classes, uint64_t first_row,
+               uint64_t rows_max, learned_facts& out) {
+  const size_t width = columns.size() + (classes != nullptr ? 1 : 0);
+  out.sample = row_sample(rows_max, width);
+  std::vector<double> of_row;
+  std::map<std::string, size_t, std::less<>> numbers;
+  if (classes != nullptr)
+    for_each_category(*classes, [&](int64_t /*row*/, std::string_view name) {
+      of_row.push_back(number_of_class(out.class_names, numbers, name));
+    });
+  std::vector<double> row(width);
+  for (uint64_t i = 0; i < out.rows; ++i) {
+    for (size_t c = 0; c < columns.size(); ++c)
+      row[c] = columns[c].is_missing(int64_t(i))
+                   ? std::numeric_limits<double>::quiet_NaN()
+                   : columns[c].values()[i];
+    if (classes != nullptr)
+      row.back() = of_row[i];
+    out.sample.add(first_row + i, row);
+  }
+  out.sample.thin_out();
+}
+
+/// The classes of `later` get the numbers that they have here.
+void merge_samples(learned_facts& into, learned_facts& later) {
+  std::map<std::string, size_t, std::less<>> numbers;
+  for (size_t i = 0; i < into.class_names.size(); ++i)
+    numbers.emplace(into.class_names[i], i);
+  std::vector<double> number_of;
+  for (const std::string& name : later.class_names)
+    number_of.push_back(number_of_class(into.class_names, numbers, name));
+  if (!number_of.empty())
+    later.sample.change_last(
+        [&](double of_class) { return number_of[size_t(of_class)]; });
+  into.sample.merge(later.sample);
+}
+
 void count_rows(const arrow::Array& column, column_facts& out) {
   out.missing = uint64_t(column.null_count());
   out.values = uint64_t(column.length()) - out.missing;
@@ -158,6 +210,10 @@ learned_facts facts_of(const arrow::ArrayVector& columns,
   if (needs.classes)
     sum_classes(*columns[size_t(needs.target)], together,
                 owner_of(size_t(needs.target)), place, out);
+  if (needs.sample_rows > 0)
+    keep_rows(numbers,
+              needs.classes ? columns[size_t(needs.target)].get() : nullptr,
+              first_row, needs.sample_rows, out);
   if (needs.folds == 0)
     return out;
   const std::span<const double> target =
@@ -198,6 +254,8 @@ void merge(learned_facts& into, learned_facts later, const fit_needs& needs,
   }
   for (size_t fold = 0; fold < into.folds.size(); ++fold)
     into.folds[fold].add(later.folds[fold]);
+  if (needs.sample_rows > 0)
+    merge_samples(into, later);
   into.together = data::together(std::move(into.together), later.together);
   for (auto& [name, sums] : later.classes) {
     const auto found = into.classes.find(name);

@@ -9,6 +9,7 @@
 #include "data/fitting/column_values.hpp"
 #include "data/fitting/moments.hpp"
 #include "data/fitting/quantile_sketch.hpp"
+#include "data/fitting/row_sample.hpp"
 
 #include <arrow/type_fwd.h>
 
@@ -39,6 +40,9 @@ struct fit_needs {
   int target = -1; // one of the columns
   uint64_t folds = 0;
   uint64_t seed = 0;
+  /// Rows of all columns of numbers that are kept as they are, at most; 0:
+  /// none. With `classes` the number of the class is behind them.
+  uint64_t sample_rows = 0;
 };
 
 /// The fold of a training row, by its number from 0.
@@ -72,6 +76,8 @@ struct learned_facts {
   std::vector<target_sum> folds;     // the target of all rows, by fold
   comoments together;
   std::map<std::string, class_sums, std::less<>> classes;
+  row_sample sample;                    // NaN where a value is missing
+  std::vector<std::string> class_names; // of the numbers there
 };
 
 /// Of one batch: the columns of the needs in their order. `step`: the operator,

@@ -10,6 +10,7 @@
 #include "data/operators/flat_stream.hpp"
 #include "data/operators/join_stream.hpp"
 #include "data/operators/map_stream.hpp"
+#include "data/operators/near_distinct_stream.hpp"
 #include "data/operators/sample_stream.hpp"
 #include "data/operators/shuffle_stream.hpp"
 #include "data/operators/sort_stream.hpp"
@@ -45,6 +46,14 @@ std::vector<sort_key> keys_of(const graph::node& one) {
   for (const std::string& column : value_of<texts>(one, "by"))
     out.push_back({column, std::count(down.begin(), down.end(), column) > 0});
   return out;
+}
+
+near_terms terms_of_near(const graph::node& one) {
+  return {.similarity = value_of<double>(one, "similarity"),
+          .shingle = value_of<uint64_t>(one, "shingle"),
+          .words = value_of<std::string>(one, "shingle_of") == "words",
+          .permutations = value_of<uint64_t>(one, "permutations"),
+          .bands = value_of<uint64_t>(one, "bands")};
 }
 
 split_terms terms_of_split(const graph::node& one) {
@@ -323,6 +332,9 @@ stream_pointer graph_builder::of_one(const graph::node& one,
   case op::sort:
     return sort_rows(std::move(from), keys_of(one), how);
   case op::distinct:
+    if (value_of<double>(one, "similarity") < 1)
+      return near_distinct_rows(std::move(from), value_of<texts>(one, "on"),
+                                terms_of_near(one), how, work_threads());
     return distinct_rows(std::move(from), value_of<texts>(one, "on"), how);
   case op::shuffle:
     return shuffle_rows(std::move(from), how);

@@ -12,6 +12,18 @@
 
 namespace ballast::data {
 
+/// Columns whose values are categories: each cell as the number of its value in
+/// the order of the column's values.
+struct category_view {
+  std::span<const uint32_t> codes;  // rows x columns
+  std::span<const uint32_t> counts; // how many there are, by column
+
+  size_t columns() const { return counts.size(); }
+  std::span<const uint32_t> at(size_t row) const {
+    return codes.subspan(row * columns(), columns());
+  }
+};
+
 /// Classes are numbers in the order of their names (numbers by value, texts by
 /// bytes); each has a row.
 struct labelled_rows {
@@ -19,6 +31,10 @@ struct labelled_rows {
   std::span<const uint32_t> of_row;
   std::vector<std::string> names; // by class
   std::string label;              // the column, for messages
+  category_view categories = {};  // of methods that take some
+  /// The label where it is a number to be predicted; the classes are then
+  /// ranges of it, in order.
+  std::span<const double> targets = {};
 };
 
 /// The rows of each class, in order.
@@ -41,7 +57,9 @@ struct resampled_rows {
   std::vector<uint32_t> kept;
   /// Behind them.
   std::vector<made_row> made;
-  std::vector<double> values; // made x columns
+  std::vector<double> values;  // made x columns
+  std::vector<uint32_t> codes; // made x columns of categories
+  std::vector<double> targets; // of the made ones, where rows have some
 };
 
 } // namespace ballast::data

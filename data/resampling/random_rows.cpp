@@ -9,11 +9,8 @@
 
 namespace ballast::data {
 
-namespace {
-
-/// The deviation of each column in a class.
-std::vector<double> deviations(const point_view& points,
-                               const std::vector<uint32_t>& rows) {
+std::vector<double> deviations_of(const point_view& points,
+                                  const std::vector<uint32_t>& rows) {
   std::vector<double> mean(points.columns), out(points.columns);
   for (const uint32_t row : rows)
     for (size_t c = 0; c < points.columns; ++c)
@@ -27,6 +24,8 @@ std::vector<double> deviations(const point_view& points,
     one = std::sqrt(one);
   return out;
 }
+
+namespace {
 
 /// Silverman's bandwidth for a normal kernel, with all rows of the input as
 /// imbalanced-learn has it.
@@ -42,7 +41,7 @@ void add_moved(const resampling_task& task, uint32_t of_class,
   const point_view& points = task.rows.features;
   const double width = shrinkage * bandwidth(points);
   const std::vector<double> deviation =
-      deviations(points, task.classes[of_class]);
+      deviations_of(points, task.classes[of_class]);
   const counter_random noise =
       draws_of(task.seed, of_class, draw_purpose::noise);
   const size_t before = out.values.size();

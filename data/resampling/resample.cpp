@@ -3,8 +3,10 @@
 #include "data/resampling/memory_room.hpp"
 #include "data/resampling/resampling_task.hpp"
 #include "runtime/base/errors.hpp"
+#include "runtime/base/printable.hpp"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace ballast::data {
@@ -12,6 +14,7 @@ namespace ballast::data {
 namespace {
 
 using graph::resampling;
+using graph::resampling_kind;
 
 resampled_rows without(const std::vector<uint8_t>& gone) {
   resampled_rows out;
@@ -69,7 +72,7 @@ resampled_rows lines_then_cleaned(const resampling_task& task) {
       .seed = task.seed,
       .how = task.how,
       .classes = by_class(rows.of_row, rows.names.size()),
-      .targets = sampling_targets("all", graph::resampling_kind::clean, rows)};
+      .targets = sampling_targets("all", resampling_kind::clean, rows)};
   return without(cleaned(clean), rows.features.columns, all);
 }
 
@@ -81,12 +84,22 @@ resampled_rows done(const resampling_task& task) {
   case resampling::borderline_smote:
   case resampling::adasyn:
     return with_lines(task);
+  case resampling::smotenc:
+    return with_mixed_lines(task);
+  case resampling::smoten:
+    return with_nominal_rows(task);
+  case resampling::kmeans_smote:
+    return with_cluster_lines(task);
+  case resampling::svm_smote:
+    return with_border_lines(task);
   case resampling::random_under:
     return under_sampled(task);
   case resampling::near_miss:
     return near_missed(task);
   case resampling::cluster_centroids:
     return with_centroids(task);
+  case resampling::instance_hardness:
+    return without_hard(task);
   case resampling::condensed_nn:
     return without(condensed(task));
   case resampling::one_sided_selection:
@@ -100,15 +113,38 @@ resampled_rows done(const resampling_task& task) {
   case resampling::smote_enn:
   case resampling::smote_tomek:
     return lines_then_cleaned(task);
+  case resampling::smoter:
+  case resampling::smogn:
+    return with_range_lines(task);
   }
   return {};
 }
 
+/// "auto" names none.
+std::vector<std::string> named_columns(const std::string& said) {
+  if (said == "auto")
+    return {};
+  const nlohmann::json value = nlohmann::json::parse(said, nullptr, false);
+  std::vector<std::string> out;
+  bool texts = value.is_array() && !value.empty();
+  for (const nlohmann::json& one : value)
+    if (texts && one.is_string())
+      out.push_back(one.get<std::string>());
+    else
+      texts = false;
+  if (!texts)
+    throw ballast_error(errc::usage,
+                        "--option categorical_features: expected auto, or a "
+                        R"(list of columns: ["city", "kind"], found )" +
+                            printable(said));
+  return out;
+}
+
 /// What a method that adds rows would add.
 void check_added(const resampling_task& task) {
-  if (graph::about(task.order.what).kind != graph::resampling_kind::over &&
-      graph::about(task.order.what).kind != graph::resampling_kind::both)
-    return;
+  if (graph::about(task.order.what).kind != resampling_kind::over &&
+      graph::about(task.order.what).kind != resampling_kind::both)
+    return; // ranges have as many rows in all as before
   uint64_t added = 0;
   for (const class_target& one : task.targets) {
     if (one.rows >= no_row || added + one.rows >= no_row)
@@ -121,16 +157,28 @@ void check_added(const resampling_task& task) {
     added += one.rows;
   }
   check_room(
-      added * (sizeof(made_row) + task.rows.features.columns * sizeof(double)),
+      added * (sizeof(made_row) + task.rows.features.columns * sizeof(double) +
+               task.rows.categories.columns() * sizeof(uint32_t)),
       to_string(task.order.what) + ": " + std::to_string(added) + " rows more");
 }
 
 } // namespace
 
-bool needs_numbers(const graph::resampling_order& order) {
-  return graph::about(order.what).needs_numbers ||
-         (order.options.contains("shrinkage") &&
-          order.get<double>("shrinkage") > 0);
+feature_reading reading_of(const graph::resampling_order& order) {
+  const graph::resampling_about& known = graph::about(order.what);
+  feature_reading out{.numbers = known.needs_numbers,
+                      .categories = known.takes_categories};
+  if (order.options.contains("shrinkage"))
+    out.numbers = order.get<double>("shrinkage") > 0;
+  if (order.options.contains("categorical_features"))
+    out.named = named_columns(order.get<std::string>("categorical_features"));
+  if (known.kind == resampling_kind::ranges)
+    out.ranges = {.relevance = order.get<std::string>("relevance"),
+                  .threshold = order.get<double>("relevance_threshold"),
+                  .coefficient = order.get<double>("relevance_coefficient"),
+                  .rare = *parse_word<graph::rare_values>(
+                      order.get<std::string>("rare"))};
+  return out;
 }
 
 resampled_rows resample(const labelled_rows& rows,
@@ -143,8 +191,11 @@ resampled_rows resample(const labelled_rows& rows,
       .seed = seed,
       .how = how,
       .classes = by_class(rows.of_row, rows.names.size()),
-      .targets = sampling_targets(order.get<std::string>("sampling_strategy"),
-                                  known.kind, rows)};
+      .targets =
+          known.kind == resampling_kind::ranges
+              ? range_targets(order, rows)
+              : sampling_targets(order.get<std::string>("sampling_strategy"),
+                                 known.kind, rows)};
   if (order.options.contains("rng") && task.draws_as_numpy() &&
       seed > UINT32_MAX)
     throw ballast_error(errc::usage,

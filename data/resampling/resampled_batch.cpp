@@ -49,32 +49,57 @@ std::shared_ptr<arrow::Array> typed(std::vector<double> numbers,
       .make_array();
 }
 
+/// The cells of these rows of a column of the input.
+std::shared_ptr<arrow::Array> cells_of(const labelled_table& from, int column,
+                                       std::vector<uint32_t> rows) {
+  const auto count = int64_t(rows.size());
+  const arrow::UInt32Array indices(count,
+                                   arrow::Buffer::FromVector(std::move(rows)));
+  return take_arrow(
+      arrow::compute::Take(*from.all().column(column), indices),
+      errc::invalid_data,
+      "column '" + printable(from.all().schema()->field(column)->name()) + "'");
+}
+
 std::shared_ptr<arrow::Array> labels_of(const labelled_table& from,
                                         std::span<const made_row> rows) {
   std::vector<uint32_t> examples;
   for (const made_row& one : rows)
     examples.push_back(from.example(one.of_class));
-  const arrow::UInt32Array indices(
-      int64_t(rows.size()), arrow::Buffer::FromVector(std::move(examples)));
-  return take_arrow(
-      arrow::compute::Take(*from.all().column(from.label()), indices),
-      errc::invalid_data, "the label");
+  return cells_of(from, from.label(), std::move(examples));
 }
 
-/// Made rows [first, first + rows.size()).
+/// Made rows [first, first + count).
 std::shared_ptr<arrow::RecordBatch>
-made_batch(const labelled_table& from, std::span<const made_row> rows,
-           const double* values, const std::shared_ptr<arrow::Schema>& schema) {
+made_batch(const labelled_table& from, const resampled_rows& all, size_t first,
+           size_t some, const std::shared_ptr<arrow::Schema>& schema) {
+  const auto rows = std::span<const made_row>(all.made).subspan(first, some);
+  const double* values = all.values.data() + first * from.columns().size();
+  const uint32_t* codes =
+      all.codes.data() + first * from.categories().columns().size();
   const std::vector<int>& columns = from.columns();
   const auto count = int64_t(rows.size());
   arrow::ArrayVector out(size_t(from.all().num_columns()));
-  out[size_t(from.label())] = labels_of(from, rows);
+  const auto target = all.targets.begin() + std::ptrdiff_t(first);
+  out[size_t(from.label())] =
+      all.targets.empty() ? labels_of(from, rows)
+                          : typed({target, target + std::ptrdiff_t(some)},
+                                  *schema->field(from.label()));
   for (size_t c = 0; c < columns.size(); ++c) {
     std::vector<double> numbers(rows.size());
     for (size_t i = 0; i < rows.size(); ++i)
       numbers[i] = values[i * columns.size() + c];
     out[size_t(columns[c])] =
         typed(std::move(numbers), *schema->field(columns[c]));
+  }
+  const std::vector<int>& categories = from.categories().columns();
+  for (size_t c = 0; c < categories.size(); ++c) {
+    std::vector<uint32_t> examples(rows.size());
+    for (size_t i = 0; i < rows.size(); ++i)
+      examples[i] =
+          from.categories().example(c, codes[i * categories.size() + c]);
+    out[size_t(categories[c])] =
+        cells_of(from, categories[c], std::move(examples));
   }
   if (schema->num_fields() > from.all().num_columns())
     out.push_back(take_arrow(arrow::MakeArrayOfNull(arrow::int64(), count),
@@ -118,12 +143,10 @@ resampled_batches(const labelled_table& from, const resampled_rows& rows,
     out.push_back(arrow::RecordBatch::Make(schema, int64_t(some.size()),
                                            std::move(columns)));
   }
-  const std::span<const made_row> made = rows.made;
-  const size_t width = from.columns().size();
-  for (size_t i = 0; i < made.size(); i += rows_of_a_batch)
-    out.push_back(made_batch(
-        from, made.subspan(i, std::min(rows_of_a_batch, made.size() - i)),
-        rows.values.data() + i * width, schema));
+  for (size_t i = 0; i < rows.made.size(); i += rows_of_a_batch)
+    out.push_back(made_batch(from, rows, i,
+                             std::min(rows_of_a_batch, rows.made.size() - i),
+                             schema));
   return out;
 }
 

@@ -37,7 +37,8 @@ std::shared_ptr<arrow::RecordBatch> rows_read(const job& what,
   find_column(*schema, request.label, "--label"); // before a row is read
   std::vector<std::shared_ptr<arrow::RecordBatch>> batches;
   // They are put together, and their numbers side by side.
-  const uint64_t copies = needs_numbers(request.order) ? 2 : 1;
+  const feature_reading reading = reading_of(request.order);
+  const uint64_t copies = reading.numbers || reading.categories ? 2 : 1;
   constexpr uint64_t looked_at_every = uint64_t{16} << 20;
   uint64_t bytes = 0, rows = 0, looked_at = 0;
   while (auto batch = from.next()) {
@@ -88,7 +89,7 @@ resample_file(const job& what, const resampling_request& request,
   const auto all = rows_read(what, request, how);
   const labelled_table table(
       all, find_column(*all->schema(), request.label, "--label"),
-      needs_numbers(request.order), {request.source});
+      reading_of(request.order), {request.source});
   resampled_schema(table, request.with_source); // refuses a name that is taken
   const labelled_rows rows = table.rows();
   tell(to_string(request.order.what) + " of " +

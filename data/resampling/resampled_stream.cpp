@@ -84,11 +84,32 @@ private:
   }
 
   void make(const batch& all) {
+    try {
+      resample_all(all);
+    } catch (const ballast_error& error) {
+      // Of an option; here it is known only with the rows.
+      if (error.what_failed().code != errc::usage)
+        throw;
+      throw ballast_error(errc::invalid_data, text_of(error),
+                          context().pointer);
+    }
+  }
+
+  /// What is said of an option on the command line, as a node says it.
+  std::string text_of(const ballast_error& error) const {
+    const std::string flag = "--option ";
+    std::string why = error.what();
+    if (why.starts_with(flag))
+      why.erase(0, flag.size());
+    return context().name + ": " + why;
+  }
+
+  void resample_all(const batch& all) {
     const int origin = all->schema()->GetFieldIndex(origin_column);
     const std::span<const uint64_t> origins = numbers_in(*all, origin);
     const labelled_table table(
         all->RemoveColumn(origin).ValueOrDie(), label_,
-        needs_numbers(terms_.order),
+        reading_of(terms_.order),
         {context().name, [&](int64_t row) {
            return context().origins != nullptr
                       ? context().origins->place_of(origins[size_t(row)])
@@ -112,15 +133,10 @@ private:
       return resample(rows, terms_.order, uint32_t(context().seed),
                       {terms_.threads, context().stop});
     } catch (const ballast_error& error) {
-      // Of an option or of rows; here both are known only with the rows.
-      const errc code = error.what_failed().code;
-      if (code != errc::usage && code != errc::invalid_data)
+      // Of rows; a reader of a job looks for the node.
+      if (error.what_failed().code != errc::invalid_data)
         throw;
-      const std::string flag = "--option ";
-      std::string why = error.what();
-      if (why.starts_with(flag))
-        why.erase(0, flag.size());
-      throw ballast_error(errc::invalid_data, context().name + ": " + why,
+      throw ballast_error(errc::invalid_data, text_of(error),
                           context().pointer);
     }
   }

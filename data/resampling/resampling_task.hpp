@@ -45,15 +45,41 @@ struct resampling_task {
 
 /// Draws of a class: number i of what is drawn for it depends on the seed, the
 /// class and i alone.
-enum class draw_purpose : uint64_t { rows = 1, noise = 2 };
+enum class draw_purpose : uint64_t {
+  rows = 1,
+  noise = 2,
+  ties = 3,
+  clusters = 4,
+  distances = 5,
+  parts = 6,
+};
 counter_random draws_of(uint64_t seed, uint32_t of_class, draw_purpose why);
+
+/// The deviation of each column over some rows.
+std::vector<double> deviations_of(const point_view& points,
+                                  const std::vector<uint32_t>& rows);
 
 resampled_rows over_sampled(const resampling_task& task);
 /// smote, borderline_smote and adasyn: rows on lines, behind all others.
 resampled_rows with_lines(const resampling_task& task);
+/// smotenc and smoten, likewise.
+resampled_rows with_mixed_lines(const resampling_task& task);
+resampled_rows with_nominal_rows(const resampling_task& task);
+/// kmeans_smote, likewise.
+resampled_rows with_cluster_lines(const resampling_task& task);
+/// svm_smote, likewise.
+resampled_rows with_border_lines(const resampling_task& task);
 resampled_rows under_sampled(const resampling_task& task);
 resampled_rows near_missed(const resampling_task& task);
 resampled_rows with_centroids(const resampling_task& task);
+/// instance_hardness.
+resampled_rows without_hard(const resampling_task& task);
+
+/// smoter and smogn: rows that are drawn, and rows on lines behind them.
+resampled_rows with_range_lines(const resampling_task& task);
+/// What these want of each range: how many rows it should have.
+std::vector<class_target> range_targets(const graph::resampling_order& order,
+                                        const labelled_rows& rows);
 
 /// 1 for each row that goes; of the methods that clean.
 std::vector<uint8_t> cleaned(const resampling_task& task);

@@ -249,7 +249,8 @@ rows_by_class by_class(std::span<const uint32_t> of_row, size_t classes) {
 }
 
 std::string class_text(const labelled_rows& rows, uint32_t of_class) {
-  return "class '" + printable(rows.names[of_class]) + "' of column '" +
+  return (rows.targets.empty() ? "class '" : "range '") +
+         printable(rows.names[of_class]) + "' of column '" +
          printable(rows.label) + "'";
 }
 

@@ -193,6 +193,12 @@ void wiring::check(const node& one, size_t index) {
   }
   if (one.what == op::split)
     check_split(one, refuse);
+  if (one.what == op::distinct)
+    if (const auto bands = value_of<uint64_t>(one, "bands"),
+        permutations = value_of<uint64_t>(one, "permutations");
+        bands > permutations)
+      refuse("bands", n(bands) + " are more than \"permutations\", " +
+                          n(permutations) + "; expected as many or fewer");
   if (one.what == op::sort)
     check_sort(one, refuse);
   if (one.what == op::resample)

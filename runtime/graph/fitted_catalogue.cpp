@@ -54,14 +54,32 @@ void add_impute(std::vector<operator_about>& all) {
       all, op::impute, true, "A value where one is missing (null, or NaN).",
       {columns_of("The columns that are filled."),
        one_word("strategy",
-                "`mean`, `median` and `mode` of the training rows (`mean` and "
+                "`mean`, `median` and `mode` of the training rows; `knn`: of "
+                "the nearest training rows that have one (these, `mean` and "
                 "`median` make float64); `constant`: `value`; `forward`: that "
                 "of the row before; `drop`: the row is left out.",
                 impute_kind::mean),
        {"value", "Of `constant`: a number, or text.", text_option()},
        {"indicator",
         "Whether a column NAME_missing (0 or 1) says where one was missing.",
-        false}});
+        false},
+       {.name = "neighbors",
+        .doc = "Of `knn`: the mean of so many; fewer where no more have one. "
+               "Distances are over all of `columns`: the mean square of the "
+               "differences where both rows have a value.",
+        .usual = uint64_t{5},
+        .low = 1,
+        .high = 1000},
+       one_word("weights",
+                "Of `knn`: whether all count alike, or by 1 over the "
+                "`distance`.",
+                neighbour_weights::uniform),
+       {.name = "donors",
+        .doc = "Of `knn`: at most so many training rows are kept, and searched "
+               "for each row with a missing value; of more, drawn ones.",
+        .usual = uint64_t{100'000},
+        .low = 1,
+        .high = 1e6}});
 }
 
 void add_scales(std::vector<operator_about>& all) {
@@ -253,13 +271,23 @@ void add_several(std::vector<operator_about>& all) {
                       "columns stay."),
            one_word("method",
                     "`variance`; or, with `target`, the absolute "
-                    "`correlation`, or `chi2` of values that are not below 0 "
-                    "(counts, flags) and classes.",
+                    "`correlation`, `chi2` of values that are not below 0 "
+                    "(counts, flags) and classes, or the "
+                    "`mutual_information` of values and classes, in nats, of "
+                    "any relation. What columns that say nothing have of the "
+                    "last is about (`bins` - 1) (classes - 1) / (2 rows).",
                     selection_kind::variance),
            {.name = "target",
             .doc = "The column that the others are to tell something of: of "
-                   "numbers for `correlation`, of classes for `chi2`.",
+                   "numbers for `correlation`, of classes for the other two.",
             .usual = text_option()},
+           {.name = "bins",
+            .doc = "Of `mutual_information`: a column with more different "
+                   "values is cut into so many bins of about equally many "
+                   "rows, equal values in the same one.",
+            .usual = uint64_t{16},
+            .low = 2,
+            .high = 1000},
            {.name = "threshold",
             .doc = "Columns with a score of at most this are left out.",
             .usual = 0.0,

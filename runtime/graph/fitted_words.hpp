@@ -15,7 +15,10 @@ enum class impute_kind : uint8_t {
   median,
   mode,
   forward,
+  knn,
 };
+/// Of `knn`: how much each of the neighbours counts.
+enum class neighbour_weights : uint8_t { uniform, distance };
 enum class power_kind : uint8_t { yeo_johnson, box_cox };
 enum class distribution_kind : uint8_t { uniform, normal };
 /// How `clip_outliers` measures how far off a value is, and what it does then.
@@ -38,6 +41,7 @@ enum class selection_kind : uint8_t {
   variance,
   correlation,
   chi2,
+  mutual_information,
 };
 
 } // namespace ballast::graph
@@ -47,7 +51,10 @@ namespace ballast {
 template <>
 inline constexpr auto words_of<graph::impute_kind> =
     std::to_array<std::string_view>({"drop", "constant", "mean", "median",
-                                     "mode", "forward"});
+                                     "mode", "forward", "knn"});
+template <>
+inline constexpr auto words_of<graph::neighbour_weights> =
+    std::to_array<std::string_view>({"uniform", "distance"});
 template <>
 inline constexpr auto words_of<graph::power_kind> =
     std::to_array<std::string_view>({"yeo_johnson", "box_cox"});
@@ -72,6 +79,7 @@ inline constexpr auto words_of<graph::date_part> =
                                      "yearday", "hour", "minute", "second"});
 template <>
 inline constexpr auto words_of<graph::selection_kind> =
-    std::to_array<std::string_view>({"variance", "correlation", "chi2"});
+    std::to_array<std::string_view>({"variance", "correlation", "chi2",
+                                     "mutual_information"});
 
 } // namespace ballast

@@ -231,10 +231,40 @@ void add_ordered(std::vector<operator_about>& all) {
            {"descending", "Those of `by` that go down.", texts()}}});
   all.push_back(
       {.what = op::distinct,
-       .doc = "The first of rows that are equal.",
+       .doc = "The first of rows that are equal, or much alike.",
        .how = flow::blocking,
        .options = {
-           {"on", "The columns that are compared; empty: all.", texts()}}});
+           {"on", "The columns that are compared; empty: all.", texts()},
+           {.name = "similarity",
+            .doc = "Below 1: also rows go that are so similar to one that "
+                   "stays, by the shingles that both have over those that one "
+                   "has (Jaccard). Holds the rows that stay in memory; some "
+                   "such rows may be missed.",
+            .usual = 1.0,
+            .low = 0.1,
+            .high = 1},
+           {.name = "shingle",
+            .doc = "A shingle is a run of so many characters or words of a "
+                   "text; of numbers and booleans it is the value.",
+            .usual = uint64_t{5},
+            .low = 1,
+            .high = 100},
+           {.name = "shingle_of",
+            .doc = "`characters` or `words` (between spaces).",
+            .usual = text("characters"),
+            .words = {"characters", "words"}},
+           {.name = "permutations",
+            .doc = "Of MinHash: more find more, and take longer.",
+            .usual = uint64_t{128},
+            .low = 8,
+            .high = 1024},
+           {.name = "bands",
+            .doc = "Rows are compared if all permutations of one of so many "
+                   "bands agree; at most as many as `permutations`. 0: so "
+                   "many that 99 of 100 rows with just that similarity are "
+                   "found.",
+            .usual = uint64_t{0},
+            .high = 1024}}});
   all.push_back({.what = op::shuffle,
                  .doc = "In an order by chance, the same for the same seed.",
                  .how = flow::blocking,

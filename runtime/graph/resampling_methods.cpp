@@ -1,66 +1,10 @@
-#include "runtime/graph/resampling_methods.hpp"
+#include "runtime/graph/resampling_options.hpp"
 
 namespace ballast::graph {
 
 namespace {
 
 using text = std::string;
-
-template <class Enum>
-std::vector<std::string> words_for() {
-  return {words_of<Enum>.begin(), words_of<Enum>.end()};
-}
-
-constexpr double neighbours_max = 1000;
-
-option strategy(resampling_kind kind) {
-  const char* doc =
-      kind == resampling_kind::clean
-          ? "Which classes lose rows: `auto` or `not minority`, `majority`, "
-            "`not majority`, `all`, or a list: `[\"a\", \"b\"]`."
-      : kind == resampling_kind::under
-          ? "`auto` or `not minority`: all classes but the smallest are cut to "
-            "its rows; `majority`, `not majority`, `all`; a number in (0, 1], "
-            "of two classes: the rows of the smaller over those of the larger "
-            "one afterwards; or rows by class: `{\"a\": 100}`."
-          : "`auto` or `not majority`: all classes but the largest are raised "
-            "to its rows; `minority`, `not minority`, `all`; a number in (0, "
-            "1], of two classes: the rows of the smaller over those of the "
-            "larger one afterwards; or rows by class: `{\"a\": 1000}`.";
-  return {.name = "sampling_strategy", .doc = doc, .usual = text("auto")};
-}
-
-option neighbours(const char* name, uint64_t usual, const char* doc) {
-  return {.name = name,
-          .doc = doc,
-          .usual = usual,
-          .low = 1,
-          .high = neighbours_max};
-}
-
-option k_of_smote() {
-  return neighbours("k_neighbors", 5,
-                    "A new row lies between a row and one of so many nearest "
-                    "rows of its class.");
-}
-
-option policy() {
-  return {.name = "k_policy",
-          .doc = "Of a class with no more rows than neighbours are wanted: "
-                 "`error`; `shrink`: takes as many as there are; `duplicate`: "
-                 "repeats its rows.",
-          .usual = text("error"),
-          .words = words_for<small_class>()};
-}
-
-option draws() {
-  return {.name = "rng",
-          .doc = "`counter`: each new row has numbers of its own; "
-                 "`numpy_mt19937`: those of NumPy's RandomState(seed), in the "
-                 "order in which imbalanced-learn draws them.",
-          .usual = text("counter"),
-          .words = words_for<draw_source>()};
-}
 
 option kind_sel() {
   return {.name = "kind_sel",
@@ -74,56 +18,12 @@ option n_of_cleaning() {
   return neighbours("n_neighbors", 3, "How many nearest rows are looked at.");
 }
 
-void add_over(std::vector<resampling_about>& all) {
-  const option how_many = strategy(resampling_kind::over);
-  all.push_back(
-      {.what = resampling::random_over,
-       .kind = resampling_kind::over,
-       .doc = "Repeats rows that are drawn with replacement.",
-       .needs_numbers = false,
-       .options = {how_many,
-                   draws(),
-                   {.name = "shrinkage",
-                    .doc = "Above 0: the repeated rows are moved by normal "
-                           "noise, this much times a smoothing bandwidth "
-                           "times the deviation of each column in the class.",
-                    .usual = 0.0,
-                    .high = 1e6}}});
-  all.push_back({.what = resampling::smote,
-                 .kind = resampling_kind::over,
-                 .doc = "Adds rows on the lines between a row and its nearest "
-                        "neighbours of the same class.",
-                 .makes_rows = true,
-                 .options = {how_many, k_of_smote(), policy(), draws()}});
-  all.push_back(
-      {.what = resampling::borderline_smote,
-       .kind = resampling_kind::over,
-       .doc = "As smote, but only from rows in danger: at least half of their "
-              "neighbours, and not all, are of other classes.",
-       .makes_rows = true,
-       .options = {how_many,
-                   k_of_smote(),
-                   neighbours("m_neighbors", 10,
-                              "The neighbours, of any class, that say whether "
-                              "a row is in danger."),
-                   {.name = "kind",
-                    .doc = "`borderline-1`: lines to rows of the same class; "
-                           "`borderline-2`: to rows of any class, and of "
-                           "those to another one at most the first half.",
-                    .usual = text("borderline-1"),
-                    .words = words_for<borderline_kind>()},
-                   policy()}});
-  all.push_back(
-      {.what = resampling::adasyn,
-       .kind = resampling_kind::over,
-       .doc = "As smote, but a row gives the more new ones the more of its "
-              "neighbours are of other classes; exactly as many as wanted.",
-       .makes_rows = true,
-       .options = {how_many,
-                   neighbours("n_neighbors", 5,
-                              "For both: how many neighbours are counted, and "
-                              "between how many the new rows lie."),
-                   policy()}});
+option seeds(const char* doc) {
+  return {.name = "n_seeds_S",
+          .doc = doc,
+          .usual = uint64_t{1},
+          .low = 1,
+          .high = 1e6};
 }
 
 void add_under(std::vector<resampling_about>& all) {
@@ -166,35 +66,34 @@ void add_under(std::vector<resampling_about>& all) {
                            "each centre, no row twice.",
                     .usual = text("soft"),
                     .words = words_for<voting>()},
-                   {.name = "max_iter",
-                    .doc = "Rounds of k-means at most.",
-                    .usual = uint64_t{300},
-                    .low = 1,
-                    .high = 10000}}});
+                   rounds_of_k_means()}});
+}
+
+void add_hardness(std::vector<resampling_about>& all) {
+  all.push_back(
+      {.what = resampling::instance_hardness,
+       .kind = resampling_kind::under,
+       .doc = "Keeps the rows whose class is the most probable: the share of "
+              "their nearest rows, themselves left out, that are of it; of "
+              "equal ones drawn ones.",
+       .options = {strategy(resampling_kind::under),
+                   neighbours("n_neighbors", 5,
+                              "Of how many nearest rows the share is.")}});
 }
 
 void add_clean(std::vector<resampling_about>& all) {
   const option which = strategy(resampling_kind::clean);
-  all.push_back({.what = resampling::condensed_nn,
-                 .kind = resampling_kind::clean,
-                 .doc = "Keeps, besides the smallest class, only rows that the "
-                        "rows kept so far would have given a wrong class.",
-                 .options = {which,
-                             {.name = "n_seeds_S",
-                              .doc = "How many drawn rows it begins with.",
-                              .usual = uint64_t{1},
-                              .low = 1,
-                              .high = 1e6}}});
+  all.push_back(
+      {.what = resampling::condensed_nn,
+       .kind = resampling_kind::clean,
+       .doc = "Keeps, besides the smallest class, only rows that the "
+              "rows kept so far would have given a wrong class.",
+       .options = {which, seeds("How many drawn rows it begins with.")}});
   all.push_back({.what = resampling::one_sided_selection,
                  .kind = resampling_kind::clean,
                  .doc = "One pass of condensed_nn against the drawn rows and "
                         "the smallest class alone, then tomek_links.",
-                 .options = {which,
-                             {.name = "n_seeds_S",
-                              .doc = "How many rows are drawn.",
-                              .usual = uint64_t{1},
-                              .low = 1,
-                              .high = 1e6}}});
+                 .options = {which, seeds("How many rows are drawn.")}});
   all.push_back({.what = resampling::tomek_links,
                  .kind = resampling_kind::clean,
                  .doc = "Removes a row if it and a row of another class are "
@@ -262,8 +161,10 @@ const std::vector<resampling_about>& resampling_catalogue() {
     std::vector<resampling_about> out;
     add_over(out);
     add_under(out);
+    add_hardness(out);
     add_clean(out);
     add_both(out);
+    add_ranges(out);
     return out;
   }();
   return all;

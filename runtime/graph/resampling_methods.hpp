@@ -23,9 +23,14 @@ enum class resampling : uint8_t {
   smote,
   borderline_smote,
   adasyn,
+  smotenc,
+  smoten,
+  kmeans_smote,
+  svm_smote,
   random_under,
   near_miss,
   cluster_centroids,
+  instance_hardness,
   condensed_nn,
   one_sided_selection,
   tomek_links,
@@ -35,14 +40,18 @@ enum class resampling : uint8_t {
   ncr,
   smote_enn,
   smote_tomek,
+  smoter,
+  smogn,
 };
 
 /// What it does to the classes that `sampling_strategy` names.
 enum class resampling_kind : uint8_t {
-  over,  // adds rows, up to a number
-  under, // removes rows, down to a number
-  clean, // removes the rows that a rule finds, however many
-  both,  // adds as `over`, then cleans all classes
+  over,   // adds rows, up to a number
+  under,  // removes rows, down to a number
+  clean,  // removes the rows that a rule finds, however many
+  both,   // adds as `over`, then cleans all classes
+  ranges, // the label is a number: adds rows to some of its ranges, and removes
+          // rows of others
 };
 
 /// What becomes of a class that has no more rows than neighbours are wanted.
@@ -51,13 +60,18 @@ enum class draw_source : uint8_t { counter, numpy_mt19937 };
 enum class borderline_kind : uint8_t { one, two };
 enum class agreement : uint8_t { all, mode };
 enum class voting : uint8_t { soft, hard };
+/// Of a number to be predicted: which of its outliers are of interest.
+enum class rare_values : uint8_t { both, low, high };
 
 struct resampling_about {
   resampling what{};
   resampling_kind kind{};
   std::string doc;
-  bool needs_numbers = true; // all columns but the label
-  bool makes_rows = false;   // that were not in the input
+  /// How the columns but the label are read: all as numbers, all as
+  /// categories, or (both) some as categories; neither: whatever they are.
+  bool needs_numbers = true;
+  bool takes_categories = false;
+  bool makes_rows = false; // that were not in the input
   std::vector<option> options = {};
 };
 
@@ -78,8 +92,7 @@ struct resampling_order {
 
 struct resampling_result {
   resampling_order value;
-  /// {usage}, or {not_in_build} of a method that comes later; `pointer` says of
-  /// what: "/method", "/options", "/options/NAME".
+  /// {usage}; `pointer` says of what: "/method", "/options", "/options/NAME".
   failure mistake;
 };
 
@@ -95,15 +108,34 @@ std::string resampling_reference();
 namespace ballast {
 
 template <>
-inline constexpr auto
-    words_of<graph::resampling> = std::to_array<std::string_view>(
-        {"random_over", "smote", "borderline_smote", "adasyn", "random_under",
-         "near_miss", "cluster_centroids", "condensed_nn",
-         "one_sided_selection", "tomek_links", "enn", "renn", "all_knn", "ncr",
-         "smote_enn", "smote_tomek"});
+inline constexpr auto words_of<graph::resampling> =
+    std::to_array<std::string_view>({"random_over",
+                                     "smote",
+                                     "borderline_smote",
+                                     "adasyn",
+                                     "smotenc",
+                                     "smoten",
+                                     "kmeans_smote",
+                                     "svm_smote",
+                                     "random_under",
+                                     "near_miss",
+                                     "cluster_centroids",
+                                     "instance_hardness",
+                                     "condensed_nn",
+                                     "one_sided_selection",
+                                     "tomek_links",
+                                     "enn",
+                                     "renn",
+                                     "all_knn",
+                                     "ncr",
+                                     "smote_enn",
+                                     "smote_tomek",
+                                     "smoter",
+                                     "smogn"});
 template <>
 inline constexpr auto words_of<graph::resampling_kind> =
-    std::to_array<std::string_view>({"over", "under", "clean", "both"});
+    std::to_array<std::string_view>({"over", "under", "clean", "both",
+                                     "ranges"});
 template <>
 inline constexpr auto words_of<graph::small_class> =
     std::to_array<std::string_view>({"error", "shrink", "duplicate"});
@@ -116,6 +148,9 @@ inline constexpr auto words_of<graph::borderline_kind> =
 template <>
 inline constexpr auto words_of<graph::agreement> =
     std::to_array<std::string_view>({"all", "mode"});
+template <>
+inline constexpr auto words_of<graph::rare_values> =
+    std::to_array<std::string_view>({"both", "low", "high"});
 template <>
 inline constexpr auto
     words_of<graph::voting> = std::to_array<std::string_view>({"soft", "hard"});

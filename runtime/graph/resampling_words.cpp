@@ -13,10 +13,6 @@ namespace ballast::graph {
 
 namespace {
 
-constexpr auto later = std::to_array<std::string_view>(
-    {"kmeans_smote", "smotenc", "smoten", "svm_smote", "instance_hardness",
-     "smoter", "smogn"});
-
 std::string listed(const std::vector<std::string>& words) {
   std::string out;
   for (const std::string& one : words)
@@ -119,14 +115,11 @@ resampling_result parse_resampling(std::string_view method,
                                    const std::vector<std::string>& options) {
   const std::optional<resampling> what = parse_word<resampling>(method);
   if (!what) {
-    const std::string name = printable(std::string(method));
-    if (std::ranges::find(later, method) != later.end())
-      return {{},
-              {errc::not_in_build, name + " is not in this build", "/method"}};
     std::vector<std::string> known(words_of<resampling>.begin(),
                                    words_of<resampling>.end());
     return {{},
-            usage("there is no '" + name + "'; known are " + listed(known) +
+            usage("there is no '" + printable(std::string(method)) +
+                      "'; known are " + listed(known) +
                       did_you_mean(method, known),
                   "/method")};
   }

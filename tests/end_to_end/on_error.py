@@ -86,6 +86,34 @@ class OnError(BallastTest):
         self.assertIn(f"{bad} of {ROWS} rows were left out", again.err)
         self.assertEqual(self.check_run(second)[1], told)
 
+    def test_near_duplicates_are_listed_with_the_row_that_stays(self):
+        words = [f"w{i * i % 911}x{i * 7 % 613}" for i in range(4000)]
+        texts = [" ".join(words[10 * i:10 * i + 10]) for i in range(400)]
+        near = {120: 30, 121: 31, 399: 0}  # a row, and the one that it is near
+        for row, kept in near.items():
+            texts[row] = texts[kept] + "!"
+        self.write("posts.csv", "a,text,y\n" + "".join(
+            f"{i % 7},{text},{i % 2}\n" for i, text in enumerate(texts)))
+        job = self.job(errors_max=0.05)
+        job["data"] |= {
+            "sources": {"posts": {"format": "csv",
+                                  "uri": str(self.folder / "posts.csv")}},
+            "graph": [{"op": "distinct", "from": "posts", "on": "text",
+                       "similarity": 0.8, "as": "fresh"}],
+            "train": {"from": "fresh", "label": "y", "features": ["a"]}}
+        one, run = self.new_run(job)
+        self.assertEqual(one.wait(90), 0, one)
+        told = self.quarantine(run / "quarantine.jsonl")
+        self.assertEqual({line["row"] - 1 for line in told}, set(near))
+        for line in told:
+            self.assertEqual(line["operator"], "fresh")
+            self.assertIn(f"posts.csv: row {near[line['row'] - 1] + 1}",
+                          line["reason"])
+            self.assertIn("which stays (similarity 0.9", line["reason"])
+        manifest = read_json(run / "manifest.json")
+        self.assertEqual(manifest["train_rows"] + manifest["test_rows"],
+                         len(texts) - len(near))
+
     def test_without_it_the_first_bad_row_is_named(self):
         self.refused(2, ["rows-0.csv: row 358 (line 359), column 'a'",
                          "expected a number"],

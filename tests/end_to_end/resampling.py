@@ -82,6 +82,24 @@ class Resampling(BallastTest):
                      "--method", "smote")
         self.assertFalse(out.exists())
 
+    def test_text_is_a_category_where_the_method_takes_some(self):
+        rows = [r for r in lines_of(CUSTOMERS) if r["bill"] != "NA"]
+        names = list(rows[0])
+        source = self.write("mixed.csv", "\n".join(
+            [",".join(names)] + [",".join(r[n] for n in names) for r in rows]) + "\n")
+        out = self.folder / "out.csv"
+        self.ballast("data", "resample", source, out, "--label", "left",
+                     "--method", "smotenc", "--with-source")
+        counts = self.classes(out)
+        self.assertEqual(counts["yes"], counts["no"])
+        text = [n for n in names if not all(
+            r[n].replace(".", "", 1).lstrip("-").isdigit() for r in rows)]
+        self.assertIn("left", text)
+        self.assertGreater(len(text), 1)
+        for name in text:
+            self.assertLessEqual({r[name] for r in lines_of(out)},
+                                 {r[name] for r in rows})
+
     def test_mistakes_leave_no_file_and_say_what_was_expected(self):
         source, _ = self.numbers()
         out = self.folder / "out.csv"
@@ -90,8 +108,7 @@ class Resampling(BallastTest):
                 ("--option k_neighbors: expected a whole number",):
                     ("--method", "smote", "--option", "k_neighbors=0"),
                 ("--option: smote has no option 'rows'",):
-                    ("--method", "smote", "--option", "rows=1"),
-                ("not in this build",): ("--method", "smotenc")}.items():
+                    ("--method", "smote", "--option", "rows=1")}.items():
             self.refused(2, list(parts), "data", "resample", source, out,
                          "--label", "left", *words)
         self.refused(2, "there is no column 'lefd'", "data", "resample", source,

@@ -49,6 +49,11 @@ std::vector<json> all_operators() {
     out.push_back(
         {{"op", "impute"}, {"columns", {"x"}}, {"strategy", strategy}});
   out.push_back({{"op", "impute"}, {"columns", {"t"}}, {"strategy", "mode"}});
+  for (const int donors : {100'000, 1000})
+    out.push_back({{"op", "impute"},
+                   {"columns", {"x", "y"}},
+                   {"strategy", "knn"},
+                   {"donors", donors}});
   out.push_back({{"op", "log"}, {"columns", {"y"}}, {"offset", 1.0}});
   out.push_back({{"op", "target_encode"}, {"columns", {"t"}}, {"target", "y"}});
   out.push_back({{"op", "polynomial"}, {"columns", {"x", "y"}}});
@@ -60,6 +65,10 @@ std::vector<json> all_operators() {
   out.push_back({{"op", "select_features"},
                  {"columns", {"y"}},
                  {"method", "chi2"},
+                 {"target", "t"}});
+  out.push_back({{"op", "select_features"},
+                 {"columns", {"x", "y"}},
+                 {"method", "mutual_information"},
                  {"target", "t"}});
   return out;
 }

@@ -14,7 +14,11 @@ std::vector<some_points> kinds_to_raise() {
 }
 
 std::vector<uint64_t> before(const some_points& points) {
-  return counts_of(points, {.kept = points.rows(), .made = {}, .values = {}});
+  return counts_of(points, {.kept = points.rows(),
+                            .made = {},
+                            .values = {},
+                            .codes = {},
+                            .targets = {}});
 }
 
 /// Each made row is on the line between its parent and one of the `k` nearest

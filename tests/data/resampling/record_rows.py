@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Writes recorded_rows.json: what imbalanced-learn makes of 160 rows.
+"""Writes recorded_rows.json and recorded_categories.json: what imbalanced-learn
+makes of 160 rows of numbers, and of 160 rows of categories.
 
 usage: record_rows.py, in an environment made by
        bench/peers/setup.sh DIR operators
 
 Only where another version is to be compared with; the file says of which it is.
-The rows have no ties. What stays is found by its values, because some methods
+The rows have no ties, and are all different. What stays is found by its values, because some methods
 tell wrong numbers of rows.
 """
 import json
@@ -15,6 +16,7 @@ import warnings
 import imblearn
 import numpy as np
 from imblearn import over_sampling, under_sampling
+from sklearn.svm import SVC
 
 ROWS, COLUMNS = 160, 4
 SHARES = (0.65, 0.25, 0.1)
@@ -36,6 +38,30 @@ DRAWN = {
 }
 MADE = {"smote": over_sampling.SMOTE(random_state=7)}
 
+CATEGORIES = (6, 5, 7, 4, 6, 5, 8, 6)  # of each column
+
+
+def write(name, what):
+    with open(pathlib.Path(__file__).parent / name, "w", encoding="ascii") as f:
+        json.dump(what, f, separators=(",", ":"))
+        f.write("\n")
+
+
+def of_categories():
+    draw = np.random.RandomState(20261127)
+    y = draw.choice(len(SHARES), ROWS, p=SHARES)
+    columns = [np.where(draw.rand(ROWS) < 0.3, y % n, draw.randint(0, n, ROWS)) for n in CATEGORIES]
+    x = np.stack(columns, 1)
+    assert len(np.unique(x, axis=0)) == ROWS
+    made, _ = over_sampling.SMOTEN(random_state=7).fit_resample(x, y)
+    return {
+        "of": f"imbalanced-learn {imblearn.__version__}",
+        "x": x.tolist(),
+        "y": y.tolist(),
+        "counts": CATEGORIES,
+        "made": {"smoten": made[ROWS:].tolist()},
+    }
+
 
 def main():
     warnings.simplefilter("ignore")
@@ -53,11 +79,11 @@ def main():
         "y": y.tolist(),
         "kept": {name: sorted(numbers(one.fit_resample(x, y)[0])) for name, one in CLEANED.items()},
         "drawn": {name: numbers(one.fit_resample(x, y)[0]) for name, one in DRAWN.items()},
+        "support": SVC(gamma="scale").fit(x, y).support_.tolist(),
         "made": {name: one.fit_resample(x, y)[0][ROWS:].tolist() for name, one in MADE.items()},
     }
-    with open(pathlib.Path(__file__).parent / "recorded_rows.json", "w", encoding="ascii") as f:
-        json.dump(out, f, separators=(",", ":"))
-        f.write("\n")
+    write("recorded_rows.json", out)
+    write("recorded_categories.json", of_categories())
 
 
 if __name__ == "__main__":

@@ -178,5 +178,120 @@ TEST_F(resampled_file, names_the_nearest_column_if_the_label_is_not_there) {
               has_all({"bougth", "bought"}));
 }
 
+/// 30 rows of "no", 10 of "yes"; a number, a text, a flag and a whole number.
+std::string mixed_text() {
+  std::string out = "size,city,paid,kind,bought\n";
+  for (int i = 0; i < 40; ++i)
+    out += std::to_string(i * 7 % 40) + ".5," + (i % 3 == 0 ? "oslo" : "rome") +
+           "," + (i % 5 < 2 ? "true" : "false") + "," +
+           std::to_string(i % 2 + 10) + "," + (i % 4 == 1 ? "yes" : "no") +
+           "\n";
+  return out;
+}
+
+TEST_F(resampled_file, of_categories_has_values_that_were_there) {
+  write(mixed_text());
+  for (const std::string method : {"smotenc", "smoten"}) {
+    const std::vector<std::string> options =
+        method == "smotenc"
+            ? std::vector<
+                  std::
+                      string>{R"(categorical_features=["city", "paid", "kind"])"}
+            : std::vector<std::string>{};
+    if (method == "smoten")
+      write("city,kind,bought\n" + [] {
+        std::string out;
+        for (int i = 0; i < 40; ++i)
+          out += std::string(i % 3 == 0 ? "oslo" : "rome") + "," +
+                 std::to_string(i % 2 + 10) + "," +
+                 (i % 4 == 1 ? "yes" : "no") + "\n";
+        return out;
+      }());
+    const resampling_report found = run(method, options, true);
+    EXPECT_EQ(found.rows, 60u) << method;
+    EXPECT_EQ(found.made, 20u) << method;
+    const std::vector<std::string> all = rows();
+    for (size_t i = 40; i < all.size(); ++i) {
+      EXPECT_THAT(all[i], testing::AnyOf(testing::HasSubstr("oslo"),
+                                         testing::HasSubstr("rome")));
+      EXPECT_THAT(all[i], testing::AnyOf(testing::HasSubstr(" 10 "),
+                                         testing::HasSubstr(" 11 ")));
+      EXPECT_TRUE(all[i].ends_with("yes null")) << all[i];
+    }
+    fs::remove(folder_ / "out.parquet");
+  }
+}
+
+TEST_F(resampled_file, takes_text_and_flags_for_categories_by_themselves) {
+  write(mixed_text());
+  EXPECT_EQ(run("smotenc").made, 20u);
+  const std::vector<std::string> all = rows();
+  EXPECT_THAT(std::vector<std::string>(all.begin() + 40, all.end()),
+              testing::Each(testing::AnyOf(testing::HasSubstr("oslo"),
+                                           testing::HasSubstr("rome"))));
+}
+
+TEST_F(resampled_file, is_refused_where_categories_are_none) {
+  const auto refused_with = [this](const std::string& option, errc code) {
+    return refusal_of(
+        [&] { run("smotenc", {"categorical_features=" + option}); }, code);
+  };
+  write(mixed_text());
+  EXPECT_THAT(refused_with(R"(["citi"])", errc::usage),
+              has_all({"--option categorical_features", "'citi'",
+                       "did you mean", "city"}));
+  EXPECT_THAT(refused_with(R"(["bought"])", errc::usage),
+              has_all({"'bought' is the label"}));
+  EXPECT_THAT(refused_with("city", errc::usage),
+              has_all({"expected auto, or a list of columns", "found city"}));
+  EXPECT_THAT(refused_with(R"(["size", "city", "paid"])", errc::invalid_data),
+              has_all({"column 'size' is of type double", "as categories"}));
+  EXPECT_THAT(refused_with(R"(["kind"])", errc::invalid_data),
+              has_all({"column 'city' is of type string",
+                       "expects numbers in all columns but the label"}));
+  write("size,bought\n1,no\n2,no\n3,yes\n");
+  EXPECT_THAT(refused("smotenc"), has_all({"no column of categories"}));
+  write("city,bought\noslo,no\nrome,no\nbern,yes\n");
+  EXPECT_THAT(refused("smotenc"),
+              has_all({"no column of numbers", "take smoten"}));
+  write("size,city,bought\n1,oslo,no\n2,,no\n3,rome,yes\n");
+  EXPECT_THAT(refused("smotenc"),
+              has_all({"in.csv: row 2, column 'city': the value is missing"}));
+  write("size,city,bought\n1,oslo,no\nnan,bern,no\n3,rome,yes\n");
+  EXPECT_THAT(refused("smotenc"), has_all({"in.csv: row 2, column 'size'"}));
+}
+
+TEST_F(resampled_file, of_a_number_to_predict_has_numbers_between_others) {
+  std::string text = "size,price\n";
+  for (int i = 0; i < 60; ++i)
+    text += std::to_string(i) + ".5," +
+            std::to_string(i < 50 ? 20 + i % 7 : 200 + 10 * i) + "\n";
+  write(text);
+  for (const std::string method : {"smoter", "smogn"}) {
+    const resampling_report found =
+        run(method, {"relevance=[[100, 0], [600, 1]]"}, true, "price");
+    EXPECT_EQ(found.rows, 60u);
+    ASSERT_EQ(found.classes.size(), 2u);
+    EXPECT_EQ(found.classes[1].name, "700 to 790, rare");
+    EXPECT_EQ(found.classes[1].before, 10u);
+    EXPECT_EQ(found.classes[1].after, 30u);
+    const std::vector<std::string> all = rows();
+    EXPECT_THAT(std::vector<std::string>(all.begin() + 40, all.end()),
+                testing::Each(testing::ContainsRegex(" [67][0-9][0-9] null")));
+    fs::remove(folder_ / "out.parquet");
+  }
+  write("size,price\n1,20\n2,\n3,30\n");
+  EXPECT_THAT(
+      refused("smoter", "price"),
+      has_all({"in.csv: row 2, column 'price'", "the label is missing"}));
+  write("size,price\n1,low\n2,high\n");
+  EXPECT_THAT(refused("smoter", "price"),
+              has_all({"column 'price' is of type string",
+                       "a number to be predicted"}));
+  write("size,price\n1,20\n2,20\n3,20\n");
+  EXPECT_THAT(refused("smogn", "price"),
+              has_all({"column 'price' has no rare values"}));
+}
+
 } // namespace
 } // namespace ballast::data

@@ -39,10 +39,6 @@ TEST(resampling_methods, that_are_not_known_are_refused_with_the_nearest) {
   EXPECT_THAT(refusal("smot"),
               testing::AllOf(testing::HasSubstr("there is no 'smot'"),
                              testing::HasSubstr("did you mean smote?")));
-  const resampling_result later = parse_resampling("kmeans_smote", {});
-  EXPECT_EQ(later.mistake.code, errc::not_in_build);
-  EXPECT_THAT(later.mistake.message,
-              testing::HasSubstr("kmeans_smote is not in this build"));
 }
 
 TEST(resampling_methods, refuse_options_with_what_was_expected) {

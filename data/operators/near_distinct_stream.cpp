@@ -1,0 +1,195 @@
+#include "data/operators/near_distinct_stream.hpp"
+
+#include "data/fitting/column_values.hpp"
+#include "data/neighbours/parallel_work.hpp"
+#include "data/operators/operator_input.hpp"
+#include "data/operators/operator_stream.hpp"
+#include "data/operators/origin_faults.hpp"
+#include "data/operators/row_batches.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/printable.hpp"
+
+#include <arrow/api.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+namespace ballast::data {
+
+namespace {
+
+/// Whose shingles are in memory at once.
+constexpr int64_t rows_side_by_side = 1024;
+
+class near_distinct_stream final : public operator_stream {
+public:
+  near_distinct_stream(std::unique_ptr<record_stream> from,
+                       const std::vector<std::string>& on,
+                       const near_terms& terms, operator_context context,
+                       size_t threads)
+      : operator_stream(std::move(context)),
+        input_(std::move(from), operator_stream::context()), terms_(terms),
+        hash_(terms), threads_(threads), kept_(terms) {
+    const arrow::Schema& schema = *input_.schema();
+    std::vector<std::string> names = on;
+    if (on.empty())
+      for (const std::string& name : schema.field_names())
+        if (name != origin_column)
+          names.push_back(name);
+    for (const std::string& name : names) {
+      keys_.push_back(input_.find(name, "compares"));
+      const arrow::DataType& type = *schema.field(keys_.back())->type();
+      if (!is_of_kind(value_kind::any, type))
+        throw ballast_error(
+            errc::invalid_data,
+            this->context().pointer + "/on: column '" + printable(name) +
+                "' has the type " + printable(type.ToString(), 200) +
+                "; with a similarity below 1 expected text, numbers or "
+                "booleans: \"cast\" it, or name other columns",
+            this->context().pointer);
+    }
+    set_schema(input_.schema());
+  }
+
+private:
+  using batch = std::shared_ptr<arrow::RecordBatch>;
+  struct prepared_row {
+    row_text text;
+    std::vector<uint64_t> shingles;
+    std::vector<uint64_t> keys;
+  };
+
+  void begin(const std::vector<int>& columns) override {
+    std::vector<int> places;
+    std::vector<int> wanted = keys_;
+    wanted.push_back(input_.schema()->num_fields() - 1);
+    input_.choose(with_keys(columns, wanted, places));
+    origin_at_ = places.back();
+    places.pop_back();
+    keys_ = std::move(places);
+  }
+
+  batch produce() override {
+    if (keys_.empty()) // only the origin is there: no two rows are told apart
+      return input_.next();
+    while (const batch rows = input_.next()) {
+      row_indices stay;
+      for (int64_t first = 0; first < rows->num_rows();
+           first += rows_side_by_side)
+        choose(*rows, first,
+               std::min(rows_side_by_side, rows->num_rows() - first), stay);
+      if (!stay.empty())
+        return taken(rows, stay, context());
+    }
+    return nullptr;
+  }
+
+  void choose(const arrow::RecordBatch& rows, int64_t first, int64_t count,
+              row_indices& stay) {
+    const std::vector<prepared_row> all = prepared(rows, first, count);
+    const std::span<const uint64_t> origins = numbers_in(rows, origin_at_);
+    for (int64_t i = 0; i < count; ++i) {
+      const prepared_row& one = all[size_t(i)];
+      const uint64_t origin = origins[size_t(first + i)];
+      const auto near = kept_.add(one.text.bytes(), one.shingles, one.keys);
+      if (near) {
+        tell(rows, first + i, origin, *near);
+        continue;
+      }
+      stay.push_back(uint32_t(first + i));
+      origins_.push_back(origin);
+    }
+    check_memory();
+  }
+
+  std::vector<prepared_row> prepared(const arrow::RecordBatch& rows,
+                                     int64_t first, int64_t count) const {
+    std::vector<prepared_row> out;
+    out.resize(size_t(count));
+    for (const int key : keys_) {
+      const auto column = rows.column(key)->Slice(first, count);
+      const bool is_text = column->type_id() == arrow::Type::STRING ||
+                           column->type_id() == arrow::Type::LARGE_STRING;
+      for_each_category(*column, [&](int64_t row, std::string_view cell) {
+        row_text& text = out[size_t(row)].text;
+        if (cell.data() == nullptr)
+          text.add_missing();
+        else if (is_text)
+          text.add_text(cell);
+        else
+          text.add_value(cell);
+      });
+    }
+    constexpr size_t piece = 32;
+    parallel_work((out.size() + piece - 1) / piece, {threads_, context().stop},
+                  [&](size_t p) {
+                    const size_t end = std::min((p + 1) * piece, out.size());
+                    for (size_t i = p * piece; i < end; ++i) {
+                      prepared_row& one = out[i];
+                      one.shingles = shingles_of(one.text.bytes(), terms_);
+                      one.keys.resize(hash_.bands());
+                      hash_.keys_of(one.shingles, one.keys);
+                    }
+                  });
+    return out;
+  }
+
+  /// To the list of rows that are left out, if the job keeps one.
+  void tell(const arrow::RecordBatch& rows, int64_t row, uint64_t origin,
+            const near_index::match& near) const {
+    if (context().faults == nullptr || context().origins == nullptr)
+      return;
+    char alike[32];
+    std::snprintf(alike, sizeof alike, "%.3g", near.similarity);
+    row_fault what;
+    what.step = context().name;
+    what.values = values_of(rows, row);
+    add_fault(*context().faults, *context().origins, origin,
+              {row,
+               {},
+               "is near " + context().origins->place_of(origins_[near.kept]) +
+                   ", which stays (similarity " + alike + ")",
+               {}},
+              std::move(what));
+  }
+
+  void check_memory() const {
+    const uint64_t bytes =
+        kept_.bytes() + origins_.capacity() * sizeof(uint64_t);
+    if (bytes <= uint64_t(memory_of(context())))
+      return;
+    throw ballast_error(
+        errc::invalid_data,
+        context().name +
+            ": with a similarity below 1 the rows that stay are "
+            "held in memory, and the first " +
+            std::to_string(kept_.rows()) + " are more than the " +
+            std::to_string(memory_of(context()) >> 20) +
+            " MB of this operator; give the data more memory "
+            "(/data/memory_mb), take fewer columns or bands, or a \"distinct\" "
+            "of equal rows before it",
+        context().pointer);
+  }
+
+  operator_input input_;
+  const near_terms terms_;
+  const min_hash hash_;
+  const size_t threads_;
+  near_index kept_;
+  std::vector<uint64_t> origins_; // of those that stay
+  std::vector<int> keys_; // of the input's schema, later of what is read
+  int origin_at_ = 0;     // of what is read
+};
+
+} // namespace
+
+std::unique_ptr<record_stream>
+near_distinct_rows(std::unique_ptr<record_stream> from,
+                   std::vector<std::string> on, const near_terms& terms,
+                   operator_context context, size_t threads) {
+  return std::make_unique<near_distinct_stream>(std::move(from), on, terms,
+                                                std::move(context), threads);
+}
+
+} // namespace ballast::data
