@@ -43,7 +43,11 @@ public:
 
 private:
   // Columns.
-  void choose(const table_rows& rows);
+  void choose(table_rows& rows);
+  void choose_label(size_t column, table_rows& rows);
+  [[noreturn]] void refuse_other_labels(size_t column,
+                                        const table_rows& rows) const;
+  std::string one_type_of_labels(size_t column) const;
   void leave_out();
   bool has_feature() const;
   bool is_text_label(size_t column, const table_rows& rows) const;
@@ -52,6 +56,7 @@ private:
   void place_columns();
 
   // Rows.
+  std::shared_ptr<arrow::RecordBatch> next(const table_rows& rows);
   void take();
   void number_rows();
   int64_t row_read(int64_t row) const;

@@ -42,8 +42,7 @@ static std::unique_ptr<graph_stream> open_graph(const source_spec& spec,
                                         std::move(terms));
 }
 
-/// Those have a schema, and columns that are read apart.
-static bool tells_types(source_format format) {
+bool tells_types(source_format format) {
   return format == source_format::parquet || format == source_format::arrow ||
          format == source_format::orc;
 }

@@ -25,6 +25,9 @@ struct table_terms {
   std::shared_ptr<arrow::Schema> like = nullptr;
 };
 
+/// Files of it have a schema, and columns that are read apart.
+bool tells_types(source_format format);
+
 /// A file of a source with named columns.
 std::unique_ptr<record_stream> open_table(const source_spec& spec,
                                           const source_request& request,

@@ -83,6 +83,7 @@ nlohmann::json fix_of(const source_spec& spec, const table_survey& found) {
   std::string where = spec.where;
   std::vector<std::string> nulls = spec.null_values;
   std::vector<std::string> features;
+  json types = spec.columns;
   bool fewer = false;
   const auto demand = [&where](const std::string& condition) {
     where += (where.empty() ? "" : " and ") + condition;
@@ -102,6 +103,10 @@ nlohmann::json fix_of(const source_spec& spec, const table_survey& found) {
     fewer = fewer || (one.use == column_use::left_out && !one.problems.empty());
     if (!feature && !label)
       continue;
+    const bool cells = spec.format == source_format::csv ||
+                       spec.format == source_format::jsonl;
+    if (text_label && one.numbers > 0 && cells)
+      types[one.name] = to_string(column_type::text);
     if (!text_label)
       for (const auto& [word, count] : one.words)
         if (std::find(nulls.begin(), nulls.end(), word) == nulls.end())
@@ -116,6 +121,8 @@ nlohmann::json fix_of(const source_spec& spec, const table_survey& found) {
     out["null_values"] = nulls;
   if (where != spec.where)
     out["where"] = where;
+  if (types.size() > spec.columns.size())
+    out["columns"] = types;
   if (fewer && !features.empty())
     out["features"] = features;
   return out;

@@ -356,6 +356,10 @@ private:
                 "that are not of the type " + spec_.columns.at(one.name) +
                     " ('" + printable(one.first_misfit.text, shown_max) + "')",
                 one.first_misfit));
+    if (text_label && one.numbers > 0)
+      one.problems.push_back(
+          cells(one.numbers, "with numbers", one.first_number) +
+          ", in labels that begin with text");
     if (one.use != column_use::label && one.use != column_use::feature)
       return;
     if (one.missing > 0)

@@ -216,8 +216,9 @@ TEST(files_apart, are_refused_with_the_same_words) {
   auto no_column = files_with("texts");
   no_column[3] = "a,c,word,user,y\n1,2,w,1,z\n";
   int caches = 0;
-  for (const auto& files : {with(5, "1,NaN?,w1,1,z\n"), two, no_column,
-                            with(2, "1,2,7,1,z\n"), with(6, "1,2,w1,1,\n")}) {
+  for (const auto& files :
+       {with(5, "1,NaN?,w1,1,z\n"), two, no_column, with(2, "1,2,7,1,z\n"),
+        with(6, "1,2,w1,1,\n"), with(4, "1,2,w1,1,7\n")}) {
     const job what = job_over(folder, "texts", files);
     const std::string number = std::to_string(caches++);
     const std::string said = refusal_of(what, folder / ("a" + number), {});

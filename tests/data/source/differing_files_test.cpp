@@ -1,0 +1,91 @@
+// Goal: files of one source that differ are refused with both names, or read
+// alike whichever comes first. Method: two small files, in every format, in
+// both orders.
+#include "data/source/row_faults.hpp"
+#include "data/source/source_table.hpp"
+#include "data/source/table_survey.hpp"
+#include "tests/data/source/table_files.hpp"
+
+namespace ballast::data {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class differing_files : public ::testing::Test {
+protected:
+  static std::shared_ptr<arrow::Schema>
+  with_label(const std::shared_ptr<arrow::DataType>& label) {
+    return arrow::schema(
+        {arrow::field("a", arrow::float64()), arrow::field("y", label)});
+  }
+  std::string path(int number, source_format format) const {
+    return (folder_ / ("p" + std::to_string(number) + "." + to_string(format)))
+        .string();
+  }
+  void write(int number, source_format format,
+             const std::shared_ptr<arrow::Schema>& schema,
+             const std::string& rows) const {
+    write_rows(path(number, format), schema, rows);
+  }
+  source_spec all(source_format format) const {
+    return table_source(format,
+                        (folder_ / ("p*." + to_string(format))).string(), "y");
+  }
+
+  temporary_folder folder_;
+};
+
+TEST_F(differing_files, with_text_and_numbers_as_labels_are_refused) {
+  const std::string texts = R"([{"a":1,"y":"x"},{"a":2,"y":"z"}])";
+  const std::string numbers = R"([{"a":1,"y":0},{"a":2,"y":1}])";
+  for (source_format format : table_file_formats)
+    for (bool text_first : {true, false}) {
+      write(text_first ? 1 : 2, format, with_label(arrow::utf8()), texts);
+      write(text_first ? 2 : 1, format, with_label(arrow::int64()), numbers);
+      EXPECT_THAT(refusal_of([&] { read_source(all(format), {}); }),
+                  has_all({path(1, format), path(2, format), "'y'"}))
+          << to_string(format) << (text_first ? " begins" : " goes on")
+          << " with text";
+    }
+}
+
+TEST_F(differing_files, with_text_and_numbers_as_labels_are_classes_of_text) {
+  for (source_format format : {source_format::csv, source_format::jsonl})
+    for (bool text_first : {true, false}) {
+      write(text_first ? 1 : 2, format, with_label(arrow::utf8()),
+            R"([{"a":1,"y":"x"},{"a":2,"y":"z"}])");
+      write(text_first ? 2 : 1, format, with_label(arrow::int64()),
+            R"([{"a":1,"y":0},{"a":2,"y":1}])");
+      source_spec source = all(format);
+      source.columns = {{"y", "text"}};
+      EXPECT_THAT(read_source(source, {}).class_names,
+                  ElementsAre("0", "1", "x", "z"));
+    }
+}
+
+TEST_F(differing_files, lose_labels_that_are_numbers_among_text_where_told_to) {
+  folder_.write("p1.csv", "a,y\n1,x\n2,z\n3,7\n");
+  folder_.write("p2.csv", "a,y\n4,1e3\n5,x\n");
+  row_faults faults;
+  source_request request;
+  request.faults = &faults;
+  const source_table table = read_source(all(source_format::csv), request);
+  EXPECT_THAT(table.class_names, ElementsAre("x", "z"));
+  EXPECT_EQ(faults.counts().rows, 2u);
+  EXPECT_THAT(faults.found().last,
+              has_all({"p2.csv: row 1", "the label is a number"}));
+}
+
+TEST_F(differing_files, with_text_and_numbers_as_labels_are_no_clean_survey) {
+  folder_.write("p1.csv", "a,y\n1,x\n2,z\n");
+  folder_.write("p2.csv", "a,y\n4,1\n5,0\n");
+  const source_spec source = all(source_format::csv);
+  const table_survey found = survey(source, {});
+  EXPECT_THAT(found.columns.at(1).problems,
+              ElementsAre(has_all({"2 cells with numbers", "p2.csv: row 1"})));
+  EXPECT_EQ(fix_of(source, found).dump(), R"({"columns":{"y":"text"}})");
+}
+
+} // namespace
+} // namespace ballast::data
