@@ -1,6 +1,7 @@
 // Goal: files of one source that differ are refused with both names, or read
 // alike whichever comes first. Method: two small files, in every format, in
 // both orders.
+#include "data/graph/graph_stream.hpp"
 #include "data/source/row_faults.hpp"
 #include "data/source/source_table.hpp"
 #include "data/source/table_survey.hpp"
@@ -85,6 +86,28 @@ TEST_F(differing_files, with_text_and_numbers_as_labels_are_no_clean_survey) {
   EXPECT_THAT(found.columns.at(1).problems,
               ElementsAre(has_all({"2 cells with numbers", "p2.csv: row 1"})));
   EXPECT_EQ(fix_of(source, found).dump(), R"({"columns":{"y":"text"}})");
+}
+
+TEST_F(differing_files, may_have_nothing_where_others_have_text_in_a_graph) {
+  const auto with = [](const std::shared_ptr<arrow::DataType>& type) {
+    return arrow::schema(
+        {arrow::field("y", arrow::int64()), arrow::field("t", type)});
+  };
+  for (source_format format : {source_format::parquet, source_format::arrow})
+    for (bool nothing_first : {true, false}) {
+      write(nothing_first ? 1 : 2, format, with(arrow::null()),
+            R"([{"y":0,"t":null}])");
+      write(nothing_first ? 2 : 1, format, with(arrow::utf8()),
+            R"([{"y":1,"t":"x"}])");
+      data_spec data;
+      data.sources["in"] = all(format);
+      data.sources["in"].label.clear();
+      graph_stream rows(data, "in", {});
+      rows.choose({0, 1});
+      const std::vector<std::string> found = rows_of(rows);
+      EXPECT_THAT(found, nothing_first ? ElementsAre("0 null", "1 x")
+                                       : ElementsAre("1 x", "0 null"));
+    }
 }
 
 } // namespace
