@@ -88,6 +88,10 @@ private:
     while (from_ == nullptr)
       try {
         from_ = open(found.files.at(found.first));
+        if (found.first + 1 == found.files.size() || from_->has_rows())
+          break;
+        from_ = nullptr;
+        files_->without_rows(index_, found.files[found.first++].name);
       } catch (const no_rows_error&) {
         files_->without_rows(index_, found.files[found.first].name);
         if (++found.first == found.files.size())
@@ -140,6 +144,10 @@ private:
     for (; file_ < stored_.size(); ++file_)
       try {
         from_ = open(stored_[file_]);
+        if (file_ != first_ && !from_->has_rows()) {
+          files_->without_rows(index_, stored_[file_].name);
+          continue;
+        }
         file_begin_ = rows_;
         files_->opened(index_, stored_[file_].name, rows_);
         from_->choose(columns_of_file());

@@ -108,6 +108,14 @@ public:
   std::shared_ptr<arrow::Schema> schema() override { return schema_; }
 
   void choose(std::vector<int> columns) override {
+  bool has_rows() override {
+    const auto look = fields_ == 0 ? nullptr : open({0});
+    while (const auto batch = look == nullptr ? nullptr : look->next())
+      if (batch->num_rows() > 0)
+        return true;
+    return false;
+  }
+
     columns_ = chosen_columns(fields_, columns);
     batches_ = open(columns_.to_read());
   }

@@ -42,6 +42,8 @@ public:
 
   std::shared_ptr<arrow::Schema> schema() override { return schema_; }
 
+  bool has_rows() override { return reader_->NumberOfRows() > 0; }
+
   void choose(std::vector<int> columns) override {
     columns_ = chosen_columns(schema_->num_fields(), columns);
   }

@@ -39,6 +39,9 @@ public:
 
   std::shared_ptr<arrow::Schema> schema() override { return schema_; }
 
+  bool has_rows() override {
+    return reader_->parquet_reader()->metadata()->num_rows() > 0;
+  }
   void choose(std::vector<int> columns) override {
     for (int i : columns)
       if (leaves_.at(size_t(i)) < 0)

@@ -41,6 +41,8 @@ public:
 
   /// All columns, with their types: fixed before the first row is read.
   virtual std::shared_ptr<arrow::Schema> schema() = 0;
+  /// False: the file says that it has none. Else perhaps some. Before choose().
+  virtual bool has_rows() { return true; }
   /// Only these columns, by their index in schema(), in this order; before the
   /// first next(). Without a call: all.
   virtual void choose(std::vector<int> columns) = 0;

@@ -205,6 +205,8 @@ private:
     for (std::string& note : notes_of_stream(*from, file.name))
       out_.notes.push_back(std::move(note));
     const row_faults* judge = begun_ ? nullptr : request_.faults;
+    if ((begun_ || number + 1 < files.size()) && !from->has_rows())
+      return; // another one says which columns there are
     begun_ = true;
     // Where a file tells its types nothing more is to be known; elsewhere any
     // row may make a column one of text.
@@ -310,3 +312,7 @@ table_fragment read_table_file(const source_spec& spec,
 }
 
 } // namespace ballast::data
+  if (!from->has_rows()) {
+    rows.finish(choice.columns.size(), false);
+    return out;
+  }
