@@ -185,7 +185,7 @@ private:
         refuse("column '" + printable(field.name()) + "' has the type " +
                type.ToString() + ", in the first file, " +
                printable(stored_[first_].name) + ", " +
-               field.type()->ToString());
+               field.type()->ToString() + ": write both with one type");
       out.push_back(at);
     }
     return out;

@@ -181,6 +181,9 @@ void csv_stream::find_exact() {
 /// By the first cell of each that says something.
 void csv_stream::find_numeric() {
   std::vector<size_t> silent; // columns, so far
+  for (size_t i = 0; i < common.size(); ++i)
+    if (!format_.columns[i].type.stated && common[i].silent())
+      silent_.insert(int(i));
   for (size_t i = 0; i < format_.columns.size(); ++i)
     if (!format_.columns[i].type.stated)
       silent.push_back(i);
@@ -196,18 +199,18 @@ void csv_stream::find_numeric() {
   const auto enough = [&] {
     return silent.empty() || rows >= rows_looked_ahead;
   };
-  if (enough())
-    return;
-  look_ahead(
-      bytes_looked_ahead,
-      [&](const std::vector<std::string_view>& row) {
-        if (!enough())
-          std::erase_if(silent, [&](size_t column) {
-            return column < row.size() && tells(column, row[column]);
-          });
-        ++rows;
-      },
-      enough);
+  if (!enough())
+    look_ahead(
+        bytes_looked_ahead,
+        [&](const std::vector<std::string_view>& row) {
+          if (!enough())
+            std::erase_if(silent, [&](size_t column) {
+              return column < row.size() && tells(column, row[column]);
+            });
+          ++rows;
+        },
+        enough);
+  silent_.insert(silent.begin(), silent.end());
 }
 
 /// By most cells of the first rows, each of which may be wrong.
@@ -243,6 +246,8 @@ void csv_stream::find_common() {
       type = {text ? column_type::text : seen[i].numbers.type(), true, false};
     else
       type.is = text ? column_type::text : column_type::float64;
+    if (seen[i].words + seen[i].number == 0)
+      silent_.insert(int(i));
   }
 }
 
@@ -265,7 +270,7 @@ void csv_stream::leave_out(const std::vector<int>& columns, bool all) {
   if (how_.texts == nullptr || how_.tolerant)
     return;
   for (int i : columns)
-    if (!format_.columns[size_t(i)].type.stated)
+    if (!format_.columns[size_t(i)].type.stated && !is_silent(i))
       how_.texts->try_emplace(
           format_.columns[size_t(i)].name,
           text_cell{first_row_[size_t(i)], format_.path,

@@ -182,7 +182,8 @@ private:
   /// False: the file is to be read here.
   bool take_apart(size_t file) {
     const auto read = apart_.take(file);
-    if (!read || !rows_.add(*read, out_.columns.size(), rows_read_))
+    if (!read || (where_ && !where_->is_read_alike(read->about().types)) ||
+        !rows_.add(*read, out_.columns.size(), rows_read_))
       return false;
     rows_read_ += read->about().rows_read;
     if (request_.faults != nullptr) {
@@ -258,7 +259,7 @@ private:
 
   const source_spec& spec_;
   const source_request& request_;
-  const std::optional<row_condition> where_;
+  std::optional<row_condition> where_;
   source_table out_;
   table_rows rows_;
   files_apart apart_;
@@ -292,7 +293,7 @@ table_fragment read_table_file(const source_spec& spec,
     texts.emplace(one.column, text_cell{one.text, one.file, one.row});
     out.table.left_out->push_back(one.column);
   }
-  const std::optional<row_condition> where = condition_of(spec, request);
+  std::optional<row_condition> where = condition_of(spec, request);
   std::unique_ptr<record_stream> from;
   try {
     from = open_table(spec, request, file, {.texts = &texts});
@@ -316,3 +317,5 @@ table_fragment read_table_file(const source_spec& spec,
     rows.finish(choice.columns.size(), false);
     return out;
   }
+  if (where)
+    out.types = where->types_of(*from);

@@ -204,6 +204,37 @@ TEST(files_apart, may_be_archives_of_images) {
   EXPECT_EQ(warned.lines.size(), 1u);
 }
 
+TEST(files_apart, meet_a_condition_by_the_types_of_those_before) {
+  temporary_folder folder;
+  const std::vector<std::string> words{"", "rome", "", "7", "rome", "12"};
+  for (size_t i = 0; i < words.size(); ++i) {
+    std::string text = "a,word,other,y\n";
+    for (int row = 0; row < 20; ++row)
+      text += std::to_string(row + 100 * int(i)) + "," + words[i] + "," +
+              words[5 - i] + "," + std::to_string(row % 2) + "\n";
+    folder.write(std::to_string(i) + ".csv", text);
+  }
+  int caches = 0;
+  for (const char* where :
+       {"word = 'rome' or word = '7'", "word is null or other is null",
+        "word < other or word is null", "length(word) = 2 or a < 20"}) {
+    job what = job_of(table_source(source_format::csv,
+                                   (folder / "*.csv").string(), "y", {"a"}),
+                      7);
+    what.data.train.where = where;
+    const auto prepared = [&](const prepare_options& how) {
+      const auto cache = folder / ("cache" + std::to_string(caches++));
+      try {
+        return description_of(*prepare(what, cache, how));
+      } catch (const ballast_error& error) {
+        return std::string(error.what());
+      }
+    };
+    heard ear;
+    EXPECT_EQ(prepared(apart(ear)), prepared({})) << where;
+  }
+}
+
 TEST(files_apart, are_refused_with_the_same_words) {
   temporary_folder folder;
   const auto with = [](int number, const std::string& row) {

@@ -88,6 +88,35 @@ TEST_F(differing_files, with_text_and_numbers_as_labels_are_no_clean_survey) {
   EXPECT_EQ(fix_of(source, found).dump(), R"({"columns":{"y":"text"}})");
 }
 
+/// All columns of one of them are text, by the cells that are there.
+TEST_F(differing_files, meet_a_condition_by_the_types_of_those_before) {
+  folder_.write("p1.csv", "a,city,y\n1,,0\n2,,1\n");
+  folder_.write("p2.csv", "a,city,y\n3,rome,0\n4,oslo,1\n");
+  folder_.write("p3.csv", "a,city,y\n5,7,0\n6,rome,1\n");
+  folder_.write("p4.csv", "a,city,y\n7,,1\n8,,1\n");
+  source_spec source = all(source_format::csv);
+  source.features = {"a"};
+  source.where = "city in ('rome', '7')";
+  EXPECT_THAT(read_source(source, {}).taken_rows, ElementsAre(2, 4, 5));
+  source.where = "city is null and a < 8";
+  EXPECT_THAT(read_source(source, {}).taken_rows, ElementsAre(0, 1, 6));
+  // Chosen by content, it is no column of numbers then.
+  source.features.clear();
+  source.where = "coalesce(city, '') <> 'rome' and a < 5";
+  EXPECT_THAT(read_source(source, {}).columns, ElementsAre("a"));
+}
+
+TEST_F(differing_files, of_which_one_does_not_fit_a_condition_are_named) {
+  folder_.write("p1.csv", "a,y\n1,0\n2,1\n");
+  folder_.write("p2.csv", "b,y\n1,0\n2,1\n");
+  source_spec source = all(source_format::csv);
+  source.where = "a > 0";
+  source.features = {"y"};
+  EXPECT_THAT(refusal_of([&] { read_source(source, {}); }),
+              has_all({"/data/train/where (" + path(2, source_format::csv) +
+                       "): column 1: the data have no column 'a'"}));
+}
+
 TEST_F(differing_files, may_have_nothing_where_others_have_text_in_a_graph) {
   const auto with = [](const std::shared_ptr<arrow::DataType>& type) {
     return arrow::schema(
