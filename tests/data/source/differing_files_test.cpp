@@ -98,6 +98,7 @@ TEST_F(differing_files, meet_a_condition_by_the_types_of_those_before) {
   source.features = {"a"};
   source.where = "city in ('rome', '7')";
   EXPECT_THAT(read_source(source, {}).taken_rows, ElementsAre(2, 4, 5));
+  EXPECT_EQ(survey(source, {}).rows, 3u);
   source.where = "city is null and a < 8";
   EXPECT_THAT(read_source(source, {}).taken_rows, ElementsAre(0, 1, 6));
   // Chosen by content, it is no column of numbers then.
@@ -115,6 +116,28 @@ TEST_F(differing_files, of_which_one_does_not_fit_a_condition_are_named) {
   EXPECT_THAT(refusal_of([&] { read_source(source, {}); }),
               has_all({"/data/train/where (" + path(2, source_format::csv) +
                        "): column 1: the data have no column 'a'"}));
+}
+
+TEST_F(differing_files, of_which_one_lacks_a_feature_are_no_clean_survey) {
+  const auto all_columns = arrow::schema({arrow::field("a", arrow::float64()),
+                                          arrow::field("b", arrow::float64()),
+                                          arrow::field("y", arrow::int64())});
+  for (source_format format : table_file_formats) {
+    write(1, format, all_columns,
+          R"([{"a":1,"b":1,"y":0},{"a":2,"b":2,"y":1}])");
+    write(2, format, with_label(arrow::int64()), R"([{"a":1,"y":0}])");
+    const table_survey found = survey(all(format), {});
+    EXPECT_THAT(found.columns.at(1).problems,
+                ElementsAre("is not in " + path(2, format)));
+  }
+}
+
+TEST_F(differing_files, of_which_a_later_one_has_more_are_a_clean_survey) {
+  folder_.write("p1.csv", "a,y\n1,0\n2,1\n");
+  folder_.write("p2.csv", "a,b,y\n1,2,0\n");
+  const table_survey found = survey(all(source_format::csv), {});
+  EXPECT_TRUE(found.clean());
+  EXPECT_EQ(found.columns.at(2).use, column_use::left_out);
 }
 
 TEST_F(differing_files, may_have_nothing_where_others_have_text_in_a_graph) {

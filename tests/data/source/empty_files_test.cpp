@@ -108,6 +108,7 @@ TEST_F(empty_files, with_types_are_passed_over_and_told) {
     EXPECT_THAT(table.columns, ElementsAre("a"));
     EXPECT_THAT(table.notes, ElementsAre("2 files have no rows, the first is " +
                                          path("p1" + kind)));
+    EXPECT_TRUE(survey(source, {}).clean());
     data_spec data;
     data.sources["in"] = source;
     data.sources["in"].label.clear();
