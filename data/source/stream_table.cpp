@@ -82,7 +82,7 @@ std::unique_ptr<record_stream> open_table(const source_spec& spec,
     return open_jsonl_stream(opened(), how.like,
                              {types_stated(spec),
                               how.typing == cell_typing::exact,
-                              request.faults != nullptr});
+                              request.faults != nullptr, how.known});
   case source_format::arrow:
     return open_ipc_stream(opened());
   case source_format::orc:
@@ -197,7 +197,8 @@ private:
     const stored_file& file = files[number];
     std::unique_ptr<record_stream> from;
     try {
-      from = open_table(spec_, request_, file, {.texts = &texts_});
+      from = open_table(spec_, request_, file,
+                        {.texts = &texts_, .known = known_});
     } catch (const no_rows_error&) {
       if (number + 1 == files.size() && !begun_) // none has rows
         throw;
@@ -218,6 +219,8 @@ private:
                                where_ ? &*where_ : nullptr, rows_read_)
                      .read(rows_, judge, chosen);
     if (const auto* graph = dynamic_cast<const graph_stream*>(from.get())) {
+    if (known_ == nullptr && request_.faults != nullptr)
+      known_ = columns_used(*from->schema());
       out_.files = graph->files();
       out_.notes = graph->origins().notes();
       if (rows_read_ == 0 && request_.faults != nullptr)
@@ -228,6 +231,18 @@ private:
   }
 
   std::string name() const {
+  /// As the model sees them: a whole number may have a fraction later.
+  std::shared_ptr<arrow::Schema> columns_used(const arrow::Schema& of) const {
+    arrow::FieldVector out;
+    for (const auto& field : of.fields())
+      if (field->name() == out_.label ||
+          std::ranges::count(out_.columns, field->name()) > 0)
+        out.push_back(arrow::is_integer(field->type()->id())
+                          ? field->WithType(arrow::float64())
+                          : field);
+    return arrow::schema(std::move(out));
+  }
+
     return printable(spec_.uri.empty() ? spec_.from : spec_.uri);
   }
 
@@ -265,7 +280,8 @@ private:
   files_apart apart_;
   const uint64_t left_out_before_;
   text_cells texts_;
-  size_t without_rows_ = 0; // files
+  std::shared_ptr<arrow::Schema> known_; // of the first file that has rows
+  size_t without_rows_ = 0;              // files
   std::string first_without_;
   uint64_t rows_read_ = 0;
   bool begun_ = false; // a file that has rows

@@ -23,6 +23,8 @@ struct table_terms {
   /// JSON lines: the columns of the source's first file, which the later ones
   /// have; null: this is the first.
   std::shared_ptr<arrow::Schema> like = nullptr;
+  /// JSON lines: the columns that are trained on, as jsonl_terms have them.
+  std::shared_ptr<arrow::Schema> known = nullptr;
 };
 
 /// Files of it have a schema, and columns that are read apart.

@@ -162,5 +162,44 @@ TEST_F(differing_files, may_have_nothing_where_others_have_text_in_a_graph) {
     }
 }
 
+/// The other way round they are bad rows, too.
+TEST_F(differing_files, may_begin_with_a_mebibyte_of_bad_rows) {
+  const auto rows = [](int count, const std::string& row) {
+    std::string out;
+    for (int i = 0; i < count; ++i)
+      out += row + "\n";
+    return out;
+  };
+  const std::string good = "{\"a\":1,\"y\":0}\n{\"a\":2.5,\"y\":1}\n";
+  const std::string long_text(100, 'x');
+  for (const std::string& bad :
+       {"{\"a\":\"" + long_text + "\",\"y\":1}", "[\"" + long_text + "\"]",
+        "{\"a\":\"" + long_text + "\",\"y\":\"no\"}"}) {
+    folder_.write("p1.jsonl", good);
+    folder_.write("p2.jsonl", rows(12000, bad) + good);
+    row_faults faults;
+    source_request request;
+    request.faults = &faults;
+    const source_table table = read_source(all(source_format::jsonl), request);
+    EXPECT_THAT(table.labels, ElementsAre(0, 1, 0, 1)) << bad;
+    EXPECT_EQ(faults.counts().rows, 12000u);
+    faults = row_faults(0.1);
+    EXPECT_THAT(
+        refusal_of([&] { read_source(all(source_format::jsonl), request); }),
+        has_all({"/data/errors_max: 12000 of the 12004 rows"}));
+  }
+}
+
+TEST_F(differing_files, may_have_no_row_but_bad_ones) {
+  folder_.write("p1.jsonl", "{\"a\":1,\"y\":0}\n{\"a\":2,\"y\":1}\n");
+  folder_.write("p2.jsonl", "{\"a\":1,\n\"y\":0}\n");
+  row_faults faults;
+  source_request request;
+  request.faults = &faults;
+  const source_table table = read_source(all(source_format::jsonl), request);
+  EXPECT_THAT(table.labels, ElementsAre(0, 1));
+  EXPECT_EQ(faults.counts().rows, 2u);
+}
+
 } // namespace
 } // namespace ballast::data
