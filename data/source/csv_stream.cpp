@@ -2,6 +2,7 @@
 
 #include "data/source/cell_number.hpp"
 #include "data/source/source_error.hpp"
+#include "data/source/stream_file.hpp"
 #include "runtime/base/printable.hpp"
 
 #include <arrow/api.h>
@@ -69,6 +70,10 @@ void csv_stream::read_header() {
                               "names",
                           how_.pointer);
     csv_block& block = blocks_.front();
+    if (const known_content is = content_of(block.text(), {});
+        is.name == text_in_utf16)
+      refuse(printable(format_.path) + ": is " + std::string(is.name) + "; " +
+             std::string(is.remedy));
     csv_records records(block.text());
     std::vector<std::string_view> names;
     if (!records.next(names)) {
@@ -176,14 +181,14 @@ void csv_stream::find_exact() {
   for (size_t i = 0; i < common.size(); ++i)
     if (!format_.columns[i].type.stated)
       format_.columns[i].type = {common[i].type(), true, false};
+  for (size_t i = 0; i < common.size(); ++i)
+    if (!format_.columns[i].type.stated && common[i].silent())
+      silent_.insert(int(i));
 }
 
 /// By the first cell of each that says something.
 void csv_stream::find_numeric() {
   std::vector<size_t> silent; // columns, so far
-  for (size_t i = 0; i < common.size(); ++i)
-    if (!format_.columns[i].type.stated && common[i].silent())
-      silent_.insert(int(i));
   for (size_t i = 0; i < format_.columns.size(); ++i)
     if (!format_.columns[i].type.stated)
       silent.push_back(i);
@@ -241,13 +246,13 @@ void csv_stream::find_common() {
     cell_type& type = format_.columns[i].type;
     if (type.stated)
       continue;
+    if (seen[i].words + seen[i].number == 0)
+      silent_.insert(int(i));
     const bool text = seen[i].words > seen[i].number;
     if (how_.typing == cell_typing::exact)
       type = {text ? column_type::text : seen[i].numbers.type(), true, false};
     else
       type.is = text ? column_type::text : column_type::float64;
-    if (seen[i].words + seen[i].number == 0)
-      silent_.insert(int(i));
   }
 }
 

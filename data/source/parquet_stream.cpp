@@ -22,6 +22,7 @@ class parquet_stream final : public record_stream {
 public:
   explicit parquet_stream(stream_input input)
       : path_(input.name), pointer_(input.pointer), from_(std::move(input)) {
+    look();
     guarded([&] {
       reader_ = take(
           parquet::arrow::OpenFile(from_.file(), arrow::default_memory_pool()));
@@ -38,10 +39,10 @@ public:
   }
 
   std::shared_ptr<arrow::Schema> schema() override { return schema_; }
-
   bool has_rows() override {
     return reader_->parquet_reader()->metadata()->num_rows() > 0;
   }
+
   void choose(std::vector<int> columns) override {
     for (int i : columns)
       if (leaves_.at(size_t(i)) < 0)
@@ -66,6 +67,25 @@ public:
   }
 
 private:
+  void look() const {
+    constexpr int64_t looked_at = 64;
+    constexpr std::string_view magic = "PAR1";
+    const std::string head = from_.head(looked_at);
+    const std::string tail = from_.tail(looked_at);
+    if (head.empty())
+      from_.refuse("is empty; expected a Parquet file");
+    if (tail.ends_with(magic) && from_.size() >= int64_t(3 * magic.size()))
+      return;
+    if (head.starts_with(magic))
+      from_.refuse("is truncated: a Parquet file ends with PAR1; fetch or "
+                   "write it again");
+    const known_content is = content_of(head, tail);
+    if (!is.name.empty())
+      from_.refuse("this is " + std::string(is.name) + "; " +
+                   std::string(is.remedy));
+    from_.refuse("is no Parquet file");
+  }
+
   /// Null at the end.
   std::shared_ptr<arrow::RecordBatch> read() {
     std::shared_ptr<arrow::RecordBatch> out;
@@ -80,7 +100,11 @@ private:
     return in_order(*out);
   }
   void check(const arrow::Status& status) const {
-    from_.check(status, "cannot be read as Parquet");
+    from_.check_sound(status,
+                      "cannot be read as Parquet" +
+                          (pieces_.rows() > 0
+                               ? " after row " + std::to_string(pieces_.rows())
+                               : std::string()));
   }
   template <class T>
   T take(arrow::Result<T> result) const {
