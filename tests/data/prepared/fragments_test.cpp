@@ -259,6 +259,23 @@ TEST(files_apart, are_refused_with_the_same_words) {
   }
 }
 
+TEST(files_apart, that_changed_meanwhile_are_no_damaged_ones) {
+  temporary_folder folder;
+  std::vector<std::string> files = files_with("numbers");
+  files[4] += "here,is,no,number,0\n";
+  const job what = job_over(folder, "numbers", files);
+  prepare_options how;
+  how.apart.worth_bytes = 0;
+  // Before it is read for the second time, which refuses it.
+  how.apart.note = [&](const std::string& line) {
+    if (line.find("numbers4.csv is read in its turn") != std::string::npos)
+      folder.write("numbers4.csv", files[4] + "1,2\n");
+  };
+  EXPECT_THAT(refusal_of(what, folder / "cache", how),
+              HasSubstr("numbers4.csv: changed while the data were prepared; "
+                        "try again when it is complete"));
+}
+
 TEST(files_apart, that_were_read_before_are_not_read_again) {
   temporary_folder folder;
   auto files = files_with("numbers");
