@@ -18,6 +18,7 @@
 #include "data/source/source_error.hpp"
 #include "data/source/stream_reader.hpp"
 #include "runtime/base/check.hpp"
+#include "runtime/base/counted.hpp"
 #include "runtime/base/printable.hpp"
 
 #include <arrow/api.h>
@@ -204,11 +205,11 @@ private:
         throw;
       return;
     }
+    if ((begun_ || number + 1 < files.size()) && !from->has_rows())
+      return; // another one says which columns there are
     for (std::string& note : notes_of_stream(*from, file.name))
       out_.notes.push_back(std::move(note));
     const row_faults* judge = begun_ ? nullptr : request_.faults;
-    if ((begun_ || number + 1 < files.size()) && !from->has_rows())
-      return; // another one says which columns there are
     begun_ = true;
     // Where a file tells its types nothing more is to be known; elsewhere any
     // row may make a column one of text.
@@ -218,9 +219,9 @@ private:
     rows_read_ = stream_reader(file.name, *from, spec_, request_, out_,
                                where_ ? &*where_ : nullptr, rows_read_)
                      .read(rows_, judge, chosen);
-    if (const auto* graph = dynamic_cast<const graph_stream*>(from.get())) {
     if (known_ == nullptr && request_.faults != nullptr)
       known_ = columns_used(*from->schema());
+    if (const auto* graph = dynamic_cast<const graph_stream*>(from.get())) {
       out_.files = graph->files();
       out_.notes = graph->origins().notes();
       if (rows_read_ == 0 && request_.faults != nullptr)
@@ -230,7 +231,6 @@ private:
     }
   }
 
-  std::string name() const {
   /// As the model sees them: a whole number may have a fraction later.
   std::shared_ptr<arrow::Schema> columns_used(const arrow::Schema& of) const {
     arrow::FieldVector out;
@@ -243,6 +243,7 @@ private:
     return arrow::schema(std::move(out));
   }
 
+  std::string name() const {
     return printable(spec_.uri.empty() ? spec_.from : spec_.uri);
   }
 
@@ -252,8 +253,8 @@ private:
       refuse_all_left_out();
     throw ballast_error(
         errc::invalid_data,
-        request_.pointer + "/where: none of the " + std::to_string(rows_read_) +
-            " rows of " + name() + " meets the condition" +
+        request_.pointer + "/where: none of the " + counted(rows_read_, "row") +
+            " of " + name() + " meets the condition" +
             (wrong == 0 ? ""
                         : ", and " + std::to_string(wrong) +
                               " of them are left out because something is "
@@ -317,9 +318,15 @@ table_fragment read_table_file(const source_spec& spec,
     rows.finish(choice.columns.size(), false);
     return out;
   }
+  if (!from->has_rows()) {
+    rows.finish(choice.columns.size(), false);
+    return out;
+  }
   out.rows_read = stream_reader(file.name, *from, spec, request, out.table,
                                 where ? &*where : nullptr, 0)
                       .read(rows);
+  if (where)
+    out.types = where->types_of(*from);
   const number_range range = rows.range();
   out.int16 = range.int16;
   out.uint8 = range.uint8;
@@ -329,9 +336,3 @@ table_fragment read_table_file(const source_spec& spec,
 }
 
 } // namespace ballast::data
-  if (!from->has_rows()) {
-    rows.finish(choice.columns.size(), false);
-    return out;
-  }
-  if (where)
-    out.types = where->types_of(*from);

@@ -1,5 +1,6 @@
 /// What a survey found, for people and for programs, and what mends it.
 #include "data/source/table_survey.hpp"
+#include "runtime/base/counted.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
 
@@ -132,8 +133,8 @@ std::string describe(const table_survey& found, const nlohmann::json& fix) {
   std::string out = printable(found.files.at(0));
   if (found.files.size() > 1)
     out += " and " + std::to_string(found.files.size() - 1) + " more";
-  out += ": " + std::to_string(found.rows) + " rows, " +
-         std::to_string(found.columns.size()) + " columns\n";
+  out += ": " + counted(found.rows, "row") + ", " +
+         counted(found.columns.size(), "column") + "\n";
   size_t width = 6;
   for (const column_survey& one : found.columns)
     width = std::max(width, std::min<size_t>(printable(one.name).size(), 40));
