@@ -39,15 +39,21 @@ std::string time_text(int64_t ns) {
 }
 
 json entry_json(const fs::path& folder, const data::prepare_cache::entry& one) {
-  std::ifstream in(folder / one.name / "manifest.json");
-  json about = json::parse(in, nullptr, false);
+  const fs::path manifest = folder / one.name / "manifest.json";
+  json about;
+  std::error_code ignored;
+  if (fs::is_regular_file(manifest, ignored)) {
+    std::ifstream in(manifest);
+    about = json::parse(in, nullptr, false);
+  }
+  const bool unreadable = one.whole() && !about.is_object();
   if (!about.is_object())
     about = json::object();
   auto field = [&about](const char* key) {
     return about.contains(key) ? about[key] : json();
   };
   return {{"entry", one.name},
-          {"state", state_of(one)},
+          {"state", unreadable ? "damaged" : state_of(one)},
           {"sources", about.value("sources", json::array())},
           {"node", field("node")},
           {"train_rows",
@@ -69,6 +75,8 @@ void print(const json& one) {
               sources;
   else if (sources.empty() && one["state"] == "whole")
     sources = "synthetic";
+  else if (one["state"] == "damaged")
+    sources = "damaged: `ballast cache clear` removes it";
   const std::string rows =
       one["train_rows"].is_number() ? json_text(one["train_rows"]) : "-";
   std::printf("%-28s %10s rows %9.1f MB  %s  %s%s\n",

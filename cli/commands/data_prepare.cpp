@@ -4,6 +4,7 @@
 #include "data/prepared/prepared_set.hpp"
 #include "data/source/row_faults.hpp"
 #include "data/store/stored_set.hpp"
+#include "runtime/base/counted.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
@@ -69,13 +70,12 @@ int prepare_data(const data_order& order) {
     std::cout << json_lines_text(out) << "\n";
     return 0;
   }
-  std::printf("%s: %llu rows to train on, %llu to test, %zu chunks, %.1f MB, "
-              "%.2f s\n",
+  std::printf("%s: %s to train on, %llu to test, %s, %.1f MB, %.2f s\n",
               printable(set->folder().string()).c_str(),
-              static_cast<unsigned long long>(about.train_rows),
+              counted(about.train_rows, "row").c_str(),
               static_cast<unsigned long long>(about.test_rows),
-              about.train.size() + about.test.size(), double(bytes) / 1e6,
-              took.count());
+              counted(about.train.size() + about.test.size(), "chunk").c_str(),
+              double(bytes) / 1e6, took.count());
   if (!written.empty())
     std::printf("written to %s\n", printable(written).c_str());
   if (about.rejected)

@@ -9,6 +9,7 @@
 #include "data/source/database_source.hpp"
 #include "data/source/row_faults.hpp"
 #include "data/source/table_survey.hpp"
+#include "runtime/base/counted.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
@@ -61,10 +62,10 @@ void look_at_prepared(const data_order& order, bool as_json, json& all) {
                    {"train_rows", about.train_rows},
                    {"test_rows", about.test_rows}});
   else
-    std::cout << printable(uri) << ": " << about.train_rows
-              << " rows to train on, " << about.test_rows << " to test, in "
-              << about.train.size() + about.test.size()
-              << " chunks, all of them sound\n";
+    std::cout << printable(uri) << ": " << counted(about.train_rows, "row")
+              << " to train on, " << about.test_rows << " to test, in "
+              << counted(about.train.size() + about.test.size(), "chunk")
+              << ", all of them sound\n";
 }
 
 /// False: something is wrong.

@@ -7,6 +7,7 @@
 #include "data/sink/node_files.hpp"
 #include "data/sink/partial_path.hpp"
 #include "data/source/row_faults.hpp"
+#include "runtime/base/counted.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
 
@@ -87,7 +88,8 @@ int print(const std::vector<data::written_file>& files, const json& request,
     return 0;
   }
   for (const data::written_file& one : files)
-    std::cout << printable(one.path.string()) << ": " << one.rows << " rows\n";
+    std::cout << printable(one.path.string()) << ": "
+              << counted(one.rows, "row") << "\n";
   if (!without.empty())
     std::cout << "column '" << printable(without)
               << "' is in the names of the folders, not in the files\n";
@@ -153,10 +155,9 @@ int apply_data(const data_order& order) {
     std::cout << json_lines_text(out) << "\n";
     return 0;
   }
-  std::cout << printable(terms.file) << ": " << applied.rows
-            << " rows, changed "
-            << "by " << applied.states.size()
-            << (applied.states.size() == 1 ? " state" : " states") << "\n";
+  std::cout << printable(terms.file) << ": " << counted(applied.rows, "row")
+            << ", changed by " << counted(applied.states.size(), "state")
+            << "\n";
   if (faults)
     std::cout << data::rejected_note(faults->counts(), "") << "\n";
   return 0;

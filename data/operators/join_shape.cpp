@@ -46,8 +46,10 @@ bool is_number(const arrow::DataType& type) {
 std::shared_ptr<arrow::DataType>
 common_type(const std::shared_ptr<arrow::DataType>& a,
             const std::shared_ptr<arrow::DataType>& b) {
-  if (a->Equals(*b))
+  if (a->Equals(*b) || b->id() == arrow::Type::NA)
     return a;
+  if (a->id() == arrow::Type::NA)
+    return b;
   if ((is_string_kind(*a) && is_string_kind(*b)) ||
       (is_binary_kind(*a) && is_binary_kind(*b)))
     return a;
@@ -132,7 +134,9 @@ arrow::ArrayVector join_keys::of(const arrow::RecordBatch& rows) const {
   for (size_t i = 0; i < columns.size(); ++i) {
     const std::shared_ptr<arrow::Array> column = rows.column(columns[i]);
     const arrow::DataType& is = *column->type();
-    if (!is_number(is)) // texts of all kinds have equal bytes
+    if (is.id() == arrow::Type::NA)
+      out.push_back(as_type(column, types[i]));
+    else if (!is_number(is)) // texts of all kinds have equal bytes
       out.push_back(column);
     else if (types[i]->id() == arrow::Type::DOUBLE &&
              is.id() == arrow::Type::INT64)

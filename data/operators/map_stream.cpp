@@ -44,7 +44,7 @@ public:
     given_schema_ = arrow::schema(std::move(given));
     call_ = std::make_unique<operator_call>(
         what, terms_.library, terms_.options, given_schema_, this->context());
-    set_schema(schema_of_output());
+    set_schema(plain_schema(schema_of_output()));
   }
 
 protected:

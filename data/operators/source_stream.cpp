@@ -25,32 +25,6 @@ namespace {
 
 using batch_pointer = std::shared_ptr<arrow::RecordBatch>;
 
-/// As the operators take it: without run lengths and views, which some of
-/// Arrow's functions lack, and with one type of text: pandas 3 writes
-/// large_string where a CSV file has string. Null: they are inside of lists or
-/// structs.
-std::shared_ptr<arrow::DataType>
-operable(const std::shared_ptr<arrow::DataType>& type) {
-  switch (type->id()) {
-  case arrow::Type::STRING_VIEW:
-  case arrow::Type::LARGE_STRING:
-    return arrow::utf8();
-  case arrow::Type::BINARY_VIEW:
-  case arrow::Type::LARGE_BINARY:
-    return arrow::binary();
-  case arrow::Type::RUN_END_ENCODED:
-    return operable(
-        static_cast<const arrow::RunEndEncodedType&>(*type).value_type());
-  default:
-    break;
-  }
-  for (const std::shared_ptr<arrow::Field>& child : type->fields())
-    if (const auto its = operable(child->type());
-        its == nullptr || !its->Equals(child->type()))
-      return nullptr;
-  return type;
-}
-
 class source_stream final : public operator_stream {
 public:
   source_stream(const source_spec& spec, size_t index,
@@ -114,6 +88,10 @@ private:
     while (from_ == nullptr)
       try {
         from_ = open(found.files.at(found.first));
+        if (found.first + 1 == found.files.size() || from_->has_rows())
+          break;
+        from_ = nullptr;
+        files_->without_rows(index_, found.files[found.first++].name);
       } catch (const no_rows_error&) {
         files_->without_rows(index_, found.files[found.first].name);
         if (++found.first == found.files.size())
@@ -130,27 +108,32 @@ private:
                               ", which means something else here; give it "
                               "another name in the file",
                           request_.pointer);
-    found.schema = operable_schema(found.files[found.first]);
+    found.schema = with_types_of_others(found);
   }
 
-  /// Of the file that is open.
+  /// A column in which the first file has nothing at all is what the first of
+  /// the others says that it is.
   std::shared_ptr<arrow::Schema>
-  operable_schema(const stored_file& file) const {
-    const std::shared_ptr<arrow::Schema> stored = from_->schema();
-    arrow::FieldVector fields;
-    for (const auto& field : stored->fields()) {
-      const auto type = operable(field->type());
-      if (type == nullptr)
-        throw ballast_error(
-            errc::invalid_data,
-            printable(file.name) + ": column '" + printable(field->name()) +
-                "' has the type " + printable(field->type()->ToString(), 200) +
-                "; expected no views and no run lengths "
-                "inside of lists or structs: store them plainly",
-            request_.pointer);
-      fields.push_back(field->WithType(type));
+  with_types_of_others(const found_source& found) {
+    std::shared_ptr<arrow::Schema> out = from_->schema();
+    for (size_t file = found.first + 1;
+         file < found.files.size() && tells_types(spec_.format); ++file) {
+      if (std::ranges::none_of(out->fields(), is_null))
+        break;
+      const auto others = open(found.files[file])->schema();
+      arrow::FieldVector fields;
+      for (const auto& field : out->fields()) {
+        const auto other = others->GetFieldByName(field->name());
+        fields.push_back(is_null(field) && other != nullptr
+                             ? field->WithType(other->type())
+                             : field);
+      }
+      out = arrow::schema(std::move(fields), out->metadata());
     }
-    return arrow::schema(std::move(fields));
+    return out;
+  }
+  static bool is_null(const std::shared_ptr<arrow::Field>& field) {
+    return field->type()->id() == arrow::Type::NA;
   }
 
   /// That file, or the first behind it that has rows; false: there is none.
@@ -161,6 +144,10 @@ private:
     for (; file_ < stored_.size(); ++file_)
       try {
         from_ = open(stored_[file_]);
+        if (file_ != first_ && !from_->has_rows()) {
+          files_->without_rows(index_, stored_[file_].name);
+          continue;
+        }
         file_begin_ = rows_;
         files_->opened(index_, stored_[file_].name, rows_);
         from_->choose(columns_of_file());
@@ -178,7 +165,7 @@ private:
 
   /// Of a file that is opened now: where it has the columns that are read.
   std::vector<int> columns_of_file() {
-    auto found = operable_schema(stored_[file_]);
+    auto found = from_->schema();
     if (found->Equals(*schema_, /*check_metadata=*/false))
       return columns_;
     std::vector<int> out;
@@ -191,13 +178,14 @@ private:
       const bool numbers = holds_numbers(*field.type());
       if (const auto stated = column_type_of(*field.type());
           stated && from_->read_as(at, *stated))
-        found = operable_schema(stored_[file_]);
+        found = from_->schema();
       const auto& type = *found->field(at)->type();
-      if (!type.Equals(field.type()) && !(numbers && holds_numbers(type)))
+      if (!type.Equals(field.type()) && type.id() != arrow::Type::NA &&
+          !(numbers && holds_numbers(type)))
         refuse("column '" + printable(field.name()) + "' has the type " +
                type.ToString() + ", in the first file, " +
                printable(stored_[first_].name) + ", " +
-               field.type()->ToString());
+               field.type()->ToString() + ": write both with one type");
       out.push_back(at);
     }
     return out;
@@ -218,11 +206,6 @@ private:
     prepare_functions();
     const std::string where = printable(stored_[file_].name) + ": column '" +
                               printable(field.name()) + "'";
-    if (column->type_id() == arrow::Type::RUN_END_ENCODED)
-      return as_first(take_arrow(arrow::compute::RunEndDecode(column),
-                                 errc::invalid_data, where)
-                          .make_array(),
-                      index);
     const std::shared_ptr<arrow::Array> out = take_arrow(
         arrow::compute::Cast(*column, field.type()), errc::invalid_data, where);
     // Arrow minds what an integer loses, not what a shorter float does.

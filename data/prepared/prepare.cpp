@@ -140,6 +140,23 @@ void check_unchanged(const job& what, const json& identity,
                         "/data/train");
 }
 
+/// What is wrong with a file that somebody writes to meanwhile is that; of what
+/// a server sends nobody can tell without reading it again.
+job_tables read_tables(const job& what, const json& identity,
+                       prepare_cache& cache, const write_options& how) {
+  try {
+    return job_tables(what, how);
+  } catch (const ballast_error& error) {
+    if (error.what_failed().code == errc::invalid_data &&
+        !is_sent(what.data.train.format) &&
+        std::ranges::none_of(what.data.sources, [](const auto& one) {
+          return is_sent(one.second.format);
+        }))
+      check_unchanged(what, identity, cache, how.stop);
+    throw;
+  }
+}
+
 void tell_notes(const job_tables& from, const prepare_options& options) {
   for (const source_table* one :
        {&from.train, from.test ? &*from.test : nullptr})
@@ -199,7 +216,7 @@ void make_set(const job& what, const std::vector<std::string>& sources,
       copy_states(states, making / preprocessing_name);
     write_set(what, from, std::move(about), same_rows, how);
   } else {
-    const job_tables from(what, how);
+    const job_tables from = read_tables(what, identity, cache, how);
     about.row = from.train.row;
     apply_pipeline(what, about.row);
     std::optional<later_check> beside;

@@ -53,11 +53,12 @@ private:
 
 ledger::manifest read_manifest(const fs::path& folder) {
   const fs::path path = folder / "manifest.json";
+  std::error_code ignored;
   std::ifstream in(path);
-  if (!in)
+  if (!in || fs::is_directory(path, ignored))
     throw ballast_error(errc::invalid_data,
-                        path.string() +
-                            " is missing: this is no prepared data set");
+                        path.string() + (in ? " is a folder" : " is missing") +
+                            ": this is no prepared data set");
   try {
     nlohmann::json content = nlohmann::json::parse(in);
     // Sets of earlier builds have no checksum.

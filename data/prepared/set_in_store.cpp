@@ -68,6 +68,22 @@ void check_fits(const job& what, const ledger::manifest& about) {
            "/train/loss");
 }
 
+/// Of what is wrong with the copy of a set: with the set, and what to do there.
+std::string words_for(std::string why, const fs::path& copy,
+                      const std::string& uri) {
+  const std::string here = copy.string();
+  for (size_t at = why.find(here); at != std::string::npos;
+       at = why.find(here, at + uri.size()))
+    why.replace(at, here.size(), uri);
+  // Which is what is done to a set of this machine.
+  const std::string remedy = ": prepare the set again";
+  if (why.ends_with(remedy))
+    why.resize(why.size() - remedy.size());
+  return "there is no prepared set that can be used: " + why +
+         "; remove what lies there, and write it again with `ballast data "
+         "prepare JOB --to URI`";
+}
+
 /// Copies what describes the set to a folder, which appears once it is whole.
 void fetch_tables(const std::string& uri, const std::string& manifest,
                   const prepare_cache& cache, const std::string& key,
@@ -87,10 +103,11 @@ void fetch_tables(const std::string& uri, const std::string& manifest,
     fs::remove_all(making, error);
     if (failed.what_failed().code != errc::invalid_data)
       throw;
-    throw ballast_error(errc::invalid_data,
-                        printable(uri) +
-                            " has no set that can be used: " + failed.what(),
-                        "/data/train/uri");
+    throw ballast_error(
+        errc::invalid_data,
+        printable(uri) + ": " +
+            words_for(failed.what_failed().message, making, printable(uri)),
+        "/data/train/uri");
   }
   fs::rename(making, cache.folder_of(key), error);
   if (error)
@@ -136,9 +153,13 @@ open_set_in_store(const job& what, const fs::path& cache_folder,
   ledger::manifest about;
   try {
     about = read_manifest(cache.folder_of(key));
-  } catch (const ballast_error&) {
-    cache.set_aside(key, *lock); // fetched anew the next time
-    throw;
+  } catch (const ballast_error& damaged) {
+    cache.set_aside(key, *lock);
+    throw ballast_error(damaged.what_failed().code,
+                        damaged.what_failed().message +
+                            "; it is a copy, and fetched anew the next time: "
+                            "start again",
+                        damaged.what_failed().pointer);
   }
   check_fits(what, about);
   cache.touch(key);

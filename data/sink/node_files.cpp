@@ -238,22 +238,23 @@ std::vector<written_file> write_nodes(const job& what,
   }
   schemas_of_nodes(what.data, stop, &found);
   const source_versions sources(what.data, nodes, stop, &found);
-  for (size_t i = 0; i < out.size(); ++i) {
-    if (out[i].writer != nullptr)
-      continue;
-    std::vector<output_file*> parts;
-    for (size_t k = i; k < out.size(); ++k)
-      if (is_split(what.data, out[i].from) && !out[k].from.of_source &&
-          out[k].from.index == out[i].from.index)
-        parts.push_back(&out[k]);
-    if (parts.size() > 1)
-      write_parts(what, parts, how);
-    else
-      write_rows(what, out[i], how);
-  }
-  if (left_out.faults != nullptr)
-    left_out.faults->check(/*at_end=*/true);
-  sources.check_unchanged();
+  sources.check_after([&] {
+    for (size_t i = 0; i < out.size(); ++i) {
+      if (out[i].writer != nullptr)
+        continue;
+      std::vector<output_file*> parts;
+      for (size_t k = i; k < out.size(); ++k)
+        if (is_split(what.data, out[i].from) && !out[k].from.of_source &&
+            out[k].from.index == out[i].from.index)
+          parts.push_back(&out[k]);
+      if (parts.size() > 1)
+        write_parts(what, parts, how);
+      else
+        write_rows(what, out[i], how);
+    }
+    if (left_out.faults != nullptr)
+      left_out.faults->check(/*at_end=*/true);
+  });
   return published(out, left_out);
 }
 
@@ -273,29 +274,30 @@ std::vector<written_file> partition_node(const job& what,
   const auto schema =
       by < 0 ? all : take_arrow(all->RemoveField(by), errc::internal, column);
   partition_files files(terms.folder, terms.format, schema);
-  uint64_t row = 0;
-  while (auto batch = rows.next()) {
-    std::map<std::string, arrow::Int64Builder> places;
-    for (int64_t i = 0; i < batch->num_rows(); ++i, ++row) {
-      const std::string name =
-          by < 0 ? numbered(row % terms.into)
-                 : column + "=" + escaped(cell_of(*batch->column(by), i)) +
-                       "/part-0";
-      check_arrow(places[name].Append(i), errc::device_failed, column);
+  sources.check_after([&] {
+    uint64_t row = 0;
+    while (auto batch = rows.next()) {
+      std::map<std::string, arrow::Int64Builder> places;
+      for (int64_t i = 0; i < batch->num_rows(); ++i, ++row) {
+        const std::string name =
+            by < 0 ? numbered(row % terms.into)
+                   : column + "=" + escaped(cell_of(*batch->column(by), i)) +
+                         "/part-0";
+        check_arrow(places[name].Append(i), errc::device_failed, column);
+      }
+      if (by >= 0)
+        batch = take_arrow(batch->RemoveColumn(by), errc::internal, column);
+      for (auto& [name, indices] : places) {
+        const auto chosen =
+            take_arrow(indices.Finish(), errc::device_failed, column);
+        files.write(name, take_arrow(arrow::compute::Take(batch, chosen),
+                                     errc::device_failed, column)
+                              .record_batch());
+      }
     }
-    if (by >= 0)
-      batch = take_arrow(batch->RemoveColumn(by), errc::internal, column);
-    for (auto& [name, indices] : places) {
-      const auto chosen =
-          take_arrow(indices.Finish(), errc::device_failed, column);
-      files.write(name, take_arrow(arrow::compute::Take(batch, chosen),
-                                   errc::device_failed, column)
-                            .record_batch());
-    }
-  }
-  if (left_out.faults != nullptr)
-    left_out.faults->check(/*at_end=*/true);
-  sources.check_unchanged();
+    if (left_out.faults != nullptr)
+      left_out.faults->check(/*at_end=*/true);
+  });
   std::vector<written_file> out = files.finish();
   publish({&files.folder()}, left_out);
   return out;

@@ -7,6 +7,7 @@
 /// the source that changed.
 #pragma once
 
+#include "runtime/base/errors.hpp"
 #include "runtime/job/job.hpp"
 #include "store/work_watch.hpp"
 
@@ -28,6 +29,19 @@ public:
                   const store::work_watch& stop, found_files* found = nullptr);
 
   void check_unchanged() const;
+  /// Does the work, then checks. What is wrong with a file that somebody wrote
+  /// to meanwhile is that.
+  template <class Work>
+  void check_after(Work work) const {
+    try {
+      work();
+    } catch (const ballast_error& error) {
+      if (error.what_failed().code == errc::invalid_data)
+        check_unchanged();
+      throw;
+    }
+    check_unchanged();
+  }
 
 private:
   using file = std::pair<std::string, std::string>; // name, version

@@ -1,9 +1,11 @@
 #include "data/source/batch_pieces.hpp"
 
+#include "data/expression/binding.hpp"
 #include "data/source/stream_file.hpp"
 
 #include <arrow/api.h>
 #include <arrow/compute/api_vector.h>
+#include <arrow/compute/cast.h>
 #include <arrow/compute/exec.h>
 #include <arrow/util/byte_size.h>
 
@@ -20,33 +22,67 @@ std::shared_ptr<arrow::Field> plain_field(const arrow::Field& field) {
   return field.WithType(plain_type(field.type()));
 }
 
-/// Decoded, `array` takes at most so many bytes more than without its
-/// dictionaries: a dictionary of one long text can stand for millions.
-int64_t bytes_decoded(const arrow::ArrayData& array) {
-  int64_t out = 0;
-  for (const auto& child : array.child_data)
-    out += bytes_decoded(*child);
-  if (array.type->id() != arrow::Type::DICTIONARY ||
-      array.dictionary == nullptr)
-    return out;
-  const arrow::ArrayData& values = *array.dictionary;
-  int64_t longest = 16;
-  if (arrow::is_base_binary_like(values.type->id())) {
-    const std::shared_ptr<arrow::Array> texts =
-        arrow::MakeArray(array.dictionary);
-    for (int64_t i = 0; i < values.length; ++i) {
-      const int64_t bytes =
-          arrow::is_large_binary_like(values.type->id())
-              ? static_cast<const arrow::LargeBinaryArray&>(*texts)
-                    .value_length(i)
-              : static_cast<const arrow::BinaryArray&>(*texts).value_length(i);
-      longest = std::max(longest, bytes);
-    }
-  } else if (!arrow::is_fixed_width(values.type->id())) {
-    longest = std::max(longest, arrow::util::TotalBufferSize(values));
+template <class Texts>
+int64_t longest_of(const arrow::Array& texts) {
+  const auto& all = static_cast<const Texts&>(texts);
+  size_t out = 0;
+  for (int64_t i = 0; i < all.length(); ++i)
+    out = std::max(out, all.GetView(i).size());
+  return int64_t(out);
+}
+
+/// At least that of the longest value.
+int64_t longest_value(const std::shared_ptr<arrow::ArrayData>& values) {
+  constexpr int64_t fixed = 16;
+  const std::shared_ptr<arrow::Array> array = arrow::MakeArray(values);
+  switch (values->type->id()) {
+  case arrow::Type::STRING:
+  case arrow::Type::BINARY:
+    return std::max(fixed, longest_of<arrow::BinaryArray>(*array));
+  case arrow::Type::LARGE_STRING:
+  case arrow::Type::LARGE_BINARY:
+    return std::max(fixed, longest_of<arrow::LargeBinaryArray>(*array));
+  case arrow::Type::STRING_VIEW:
+  case arrow::Type::BINARY_VIEW:
+    return std::max(fixed, longest_of<arrow::BinaryViewArray>(*array));
+  default:
+    return arrow::is_fixed_width(values->type->id())
+               ? fixed
+               : arrow::util::TotalBufferSize(*values);
   }
-  return out + int64_t(std::min(double(longest) * double(array.length),
-                                double(int64_t{1} << 62)));
+}
+
+int64_t times(int64_t bytes, int64_t rows) {
+  return int64_t(
+      std::min(double(bytes) * double(rows), double(int64_t{1} << 62)));
+}
+
+/// Decoded, `array` takes at most so many bytes more than without its
+/// dictionaries: a dictionary of one long text can stand for millions, and so
+/// can a run, and views of one text.
+int64_t bytes_decoded(const arrow::ArrayData& array) {
+  switch (array.type->id()) {
+  case arrow::Type::DICTIONARY:
+    return array.dictionary == nullptr
+               ? 0
+               : times(longest_value(array.dictionary), array.length);
+  case arrow::Type::RUN_END_ENCODED:
+    return times(longest_value(array.child_data[1]), array.length);
+  case arrow::Type::STRING_VIEW:
+  case arrow::Type::BINARY_VIEW: {
+    const auto made = arrow::MakeArray(array.Copy());
+    const auto& views = static_cast<const arrow::BinaryViewArray&>(*made);
+    int64_t out = 0;
+    for (int64_t i = 0; i < views.length(); ++i)
+      out += views.IsNull(i) ? 0 : int64_t(views.GetView(i).size());
+    return out;
+  }
+  default:
+    int64_t out = 0;
+    for (const auto& child : array.child_data)
+      out += bytes_decoded(*child);
+    return out;
+  }
 }
 
 arrow::Result<std::shared_ptr<arrow::Array>>
@@ -54,15 +90,24 @@ decoded(const std::shared_ptr<arrow::Array>& array) {
   const std::shared_ptr<arrow::DataType> type = plain_type(array->type());
   if (type->Equals(*array->type()))
     return array;
+  prepare_functions();
+  arrow::compute::ExecContext context(limited_pool());
   if (array->type_id() == arrow::Type::DICTIONARY) {
     const auto& coded = static_cast<const arrow::DictionaryArray&>(*array);
     ARROW_ASSIGN_OR_RAISE(std::shared_ptr<arrow::Array> values,
                           decoded(coded.dictionary()));
-    arrow::compute::ExecContext context(limited_pool());
     return arrow::compute::Take(*values, *coded.indices(),
                                 arrow::compute::TakeOptions::NoBoundsCheck(),
                                 &context);
   }
+  if (array->type_id() == arrow::Type::RUN_END_ENCODED) {
+    ARROW_ASSIGN_OR_RAISE(const arrow::Datum values,
+                          arrow::compute::RunEndDecode(array, &context));
+    return decoded(values.make_array());
+  }
+  if (array->num_fields() == 0) // text or bytes
+    return arrow::compute::Cast(*array, type,
+                                arrow::compute::CastOptions::Safe(), &context);
   // A slice still has whole children: only its own part is to be decoded.
   ARROW_ASSIGN_OR_RAISE(const std::shared_ptr<arrow::Array> own,
                         arrow::Concatenate({array}, limited_pool()));
@@ -97,6 +142,15 @@ int64_t referenced_bytes(const arrow::RecordBatch& batch) {
 std::shared_ptr<arrow::DataType>
 plain_type(const std::shared_ptr<arrow::DataType>& type) {
   switch (type->id()) {
+  case arrow::Type::STRING_VIEW:
+  case arrow::Type::LARGE_STRING:
+    return arrow::utf8();
+  case arrow::Type::BINARY_VIEW:
+  case arrow::Type::LARGE_BINARY:
+    return arrow::binary();
+  case arrow::Type::RUN_END_ENCODED:
+    return plain_type(
+        static_cast<const arrow::RunEndEncodedType&>(*type).value_type());
   case arrow::Type::DICTIONARY:
     return plain_type(
         static_cast<const arrow::DictionaryType&>(*type).value_type());
@@ -183,8 +237,14 @@ arrow::Result<std::shared_ptr<arrow::RecordBatch>> batch_pieces::cut() {
       batch_ = nullptr;
       return nullptr;
     }
-    const int64_t rows = std::min(rows_at_once_, batch_->num_rows() - at_);
-    ARROW_ASSIGN_OR_RAISE(plain_, decoded(*batch_->Slice(at_, rows)));
+    int64_t rows = std::min(rows_at_once_, batch_->num_rows() - at_);
+    auto plain = decoded(*batch_->Slice(at_, rows));
+    // Rows differ in size: a text holds 2 GiB at most.
+    while (!plain.ok() && rows > 1) {
+      rows = (rows + 1) / 2;
+      plain = decoded(*batch_->Slice(at_, rows));
+    }
+    ARROW_ASSIGN_OR_RAISE(plain_, std::move(plain));
     at_ += rows;
     plain_at_ = 0;
   }

@@ -1,6 +1,7 @@
-/// Between Arrow's readers and those of a record stream: dictionaries become
-/// plain values, columns take the order in which they were chosen, and large
-/// batches are cut. Includes Arrow; for source files of data/ only.
+/// Between Arrow's readers and those of a record stream: dictionaries, views
+/// and run lengths become plain values, columns take the order in which they
+/// were chosen, and large batches are cut. Includes Arrow; for source files of
+/// data/ only.
 ///
 /// No state but the batch that is being cut, and counts; one thread. Errors:
 /// Arrow's.
@@ -18,8 +19,10 @@ namespace ballast::data {
 /// Of a batch that a stream hands out, unless a single row is larger.
 constexpr int64_t piece_bytes_max = 64 << 20;
 
-/// With the values instead of dictionaries, nested ones too: batches number
-/// their values differently.
+/// With the values instead of dictionaries and run lengths, nested ones too:
+/// batches number their values differently. Text has one type, and so have
+/// bytes: some of Arrow's functions lack views, and pandas 3 writes
+/// large_string where a CSV file has string.
 std::shared_ptr<arrow::DataType>
 plain_type(const std::shared_ptr<arrow::DataType>& type);
 std::shared_ptr<arrow::Schema>

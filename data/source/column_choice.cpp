@@ -1,5 +1,7 @@
 #include "data/source/column_choice.hpp"
 
+#include "data/source/cell_number.hpp"
+#include "data/source/cell_type.hpp"
 #include "data/source/source_error.hpp"
 #include "data/store/host_memory.hpp"
 #include "runtime/base/printable.hpp"
@@ -47,6 +49,11 @@ struct column_finder {
     return found;
   }
 };
+
+bool is_a_number(std::string_view cell) {
+  double ignored = 0;
+  return parse_number(cell, ignored) == parsed::number;
+}
 
 } // namespace
 
@@ -194,6 +201,13 @@ float* table_rows::more_in_memory(size_t bytes) {
   return reinterpret_cast<float*>(table_.features.data() + before);
 }
 
+/// Whether text or numbers come first must not decide what labels mean.
+bool table_rows::may_be_new(std::string_view name) const {
+  return !name.empty() && request_.like == nullptr &&
+         names_.size() < size_t(classes_max) &&
+         !(label_cells_ && is_a_number(name));
+}
+
 void table_rows::refuse_feature(double number, const std::string& column,
                                 const std::string& place) const {
   if (!std::isfinite(float(number)))
@@ -243,6 +257,17 @@ void table_rows::refuse_name(std::string_view name, const std::string& column,
   constexpr size_t shown_max = 40;
   if (name.empty())
     throw row_error(place, column, "the value is missing", request_.pointer);
+  if (request_.like == nullptr && label_cells_ && is_a_number(name))
+    throw row_error(
+        place, column,
+        "the label is a number, others are text; write all of them as one or "
+        "the other, or " +
+            put_columns({{column, column_type::text}}, request_.pointer),
+        request_.pointer,
+        "label '" + printable(name, shown_max) + "'" +
+            (labels_file_.empty()
+                 ? ""
+                 : ", the first of " + printable(labels_file_) + " is text"));
   throw row_error(
       place, column,
       request_.like != nullptr

@@ -87,7 +87,7 @@ public:
   void label(std::string_view name, const std::string& column, Place place) {
     auto found = names_.find(name);
     if (name.empty() || found == names_.end()) {
-      if (name.empty() || !may_be_new())
+      if (!may_be_new(name))
         refuse_name(name, column, place());
       found = names_.emplace(name, int32_t(names_.size())).first;
     }
@@ -99,13 +99,19 @@ public:
       refuse_label(number, column, {});
   }
   void check_label(std::string_view name, const std::string& column) const {
-    if (name.empty() || (!may_be_new() && !names_.contains(name)))
+    if (name.empty() || (!names_.contains(name) && !may_be_new(name)))
       refuse_name(name, column, {});
   }
   bool labels_are_text() const { return !names_.empty(); }
   /// What files before these rows decided.
   void expect_text_labels(bool text) { text_expected_ = text; }
   std::optional<bool> text_expected() const { return text_expected_; }
+  /// The column of labels has no type: where they are text, a number is none.
+  void labels_are_cells(bool are) { label_cells_ = are; }
+  /// The file that says whether labels are text.
+  void labels_come_from(const std::string& file) { labels_file_ = file; }
+  /// Empty: others read it, or it is of the training set.
+  const std::string& labels_file() const { return labels_file_; }
   /// For rows of tokens, which have no label: all get one class.
   void no_labels(size_t rows) {
     table_.row.classes = 1;
@@ -136,9 +142,7 @@ private:
            number == double(int32_t(number)) &&
            (request_.like == nullptr || number < request_.like->row.classes);
   }
-  bool may_be_new() const {
-    return request_.like == nullptr && names_.size() < size_t(classes_max);
-  }
+  bool may_be_new(std::string_view name) const;
   [[noreturn]] void refuse_label(double number, const std::string& column,
                                  const std::string& place) const;
   [[noreturn]] void refuse_name(std::string_view name,
@@ -157,6 +161,8 @@ private:
   // Of classes; numbered as they come.
   std::map<std::string, int32_t, std::less<>> names_;
   std::optional<bool> text_expected_;
+  std::string labels_file_;
+  bool label_cells_ = false;
 };
 
 } // namespace ballast::data

@@ -5,6 +5,7 @@
 #include "data/source/cell_number.hpp"
 #include "data/source/csv_quick.hpp"
 #include "data/source/source_error.hpp"
+#include "runtime/base/counted.hpp"
 #include "runtime/base/printable.hpp"
 
 #include <arrow/api.h>
@@ -160,8 +161,8 @@ bool csv_cursor::next() {
     fault_ = "a cell goes on behind its closing quote; double the quotes that "
              "belong to it, or put the closing one at its end";
   else if (fields_.size() != how_.columns.size())
-    fault_ = "has " + std::to_string(fields_.size()) +
-             " columns, the header has " + std::to_string(how_.columns.size());
+    fault_ = "has " + counted(fields_.size(), "column") + ", the header has " +
+             std::to_string(how_.columns.size());
   if (fault_.empty())
     return true;
   if (!how_.tolerant)

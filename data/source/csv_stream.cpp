@@ -2,6 +2,7 @@
 
 #include "data/source/cell_number.hpp"
 #include "data/source/source_error.hpp"
+#include "data/source/stream_file.hpp"
 #include "runtime/base/printable.hpp"
 
 #include <arrow/api.h>
@@ -69,6 +70,10 @@ void csv_stream::read_header() {
                               "names",
                           how_.pointer);
     csv_block& block = blocks_.front();
+    if (const known_content is = content_of(block.text(), {});
+        is.name == text_in_utf16)
+      refuse(printable(format_.path) + ": is " + std::string(is.name) + "; " +
+             std::string(is.remedy));
     csv_records records(block.text());
     std::vector<std::string_view> names;
     if (!records.next(names)) {
@@ -176,6 +181,9 @@ void csv_stream::find_exact() {
   for (size_t i = 0; i < common.size(); ++i)
     if (!format_.columns[i].type.stated)
       format_.columns[i].type = {common[i].type(), true, false};
+  for (size_t i = 0; i < common.size(); ++i)
+    if (!format_.columns[i].type.stated && common[i].silent())
+      silent_.insert(int(i));
 }
 
 /// By the first cell of each that says something.
@@ -196,18 +204,18 @@ void csv_stream::find_numeric() {
   const auto enough = [&] {
     return silent.empty() || rows >= rows_looked_ahead;
   };
-  if (enough())
-    return;
-  look_ahead(
-      bytes_looked_ahead,
-      [&](const std::vector<std::string_view>& row) {
-        if (!enough())
-          std::erase_if(silent, [&](size_t column) {
-            return column < row.size() && tells(column, row[column]);
-          });
-        ++rows;
-      },
-      enough);
+  if (!enough())
+    look_ahead(
+        bytes_looked_ahead,
+        [&](const std::vector<std::string_view>& row) {
+          if (!enough())
+            std::erase_if(silent, [&](size_t column) {
+              return column < row.size() && tells(column, row[column]);
+            });
+          ++rows;
+        },
+        enough);
+  silent_.insert(silent.begin(), silent.end());
 }
 
 /// By most cells of the first rows, each of which may be wrong.
@@ -238,6 +246,8 @@ void csv_stream::find_common() {
     cell_type& type = format_.columns[i].type;
     if (type.stated)
       continue;
+    if (seen[i].words + seen[i].number == 0)
+      silent_.insert(int(i));
     const bool text = seen[i].words > seen[i].number;
     if (how_.typing == cell_typing::exact)
       type = {text ? column_type::text : seen[i].numbers.type(), true, false};
@@ -265,7 +275,7 @@ void csv_stream::leave_out(const std::vector<int>& columns, bool all) {
   if (how_.texts == nullptr || how_.tolerant)
     return;
   for (int i : columns)
-    if (!format_.columns[size_t(i)].type.stated)
+    if (!format_.columns[size_t(i)].type.stated && !is_silent(i))
       how_.texts->try_emplace(
           format_.columns[size_t(i)].name,
           text_cell{first_row_[size_t(i)], format_.path,

@@ -18,6 +18,7 @@
 
 #include <deque>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,6 +62,7 @@ public:
     return rows_.bad_rows;
   }
   bool read_as(int column, column_type what) override;
+  bool is_silent(int column) const override { return silent_.contains(column); }
   void leave_out(const std::vector<int>& columns, bool all) override;
   std::optional<std::string_view> text_of(int chosen,
                                           int64_t row) const override;
@@ -94,7 +96,8 @@ private:
   std::deque<csv_block> blocks_; // read, not yet parsed
   std::vector<std::string> first_row_;
   uint64_t first_line_ = 0;
-  csv_place before_; // of the block that comes next
+  std::set<int> silent_; // columns of which no cell tells the type
+  csv_place before_;     // of the block that comes next
   // The batch that came last.
   csv_rows rows_;
   csv_place rows_before_;

@@ -78,8 +78,10 @@ bool table_rows::find_labels(const fragment_file& from,
     return !names_.contains(name);
   };
   const auto added = size_t(std::count_if(names.begin(), names.end(), is_new));
-  if (added > 0 &&
-      (request_.like != nullptr || names_.size() + added > size_t(classes_max)))
+  if (names_.size() + added > size_t(classes_max) ||
+      std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+        return is_new(name) && !may_be_new(name);
+      }))
     return false;
   for (const std::string& name : names)
     out.push_back(

@@ -196,6 +196,7 @@ private:
                      {"label_most", most == table_.labels.end() ? -1 : *most},
                      {"skipped", from_.skipped},
                      {"first_skipped", from_.first_skipped},
+                     {"types", from_.types},
                      {"faults", from_.faults.rows},
                      {"faults_kept", from_.faults.kept},
                      {"last_fault", from_.faults.last}};
@@ -349,6 +350,7 @@ void fragment_file::read_about() {
   about_.label_most = read.value("label_most", -1);
   about_.skipped = read.value("skipped", uint64_t{0});
   about_.first_skipped = read.value("first_skipped", std::string());
+  about_.types = read.value("types", std::string());
   faults_.rows = read.value("faults", uint64_t{0});
   faults_.kept = read.value("faults_kept", uint64_t{0});
   faults_.last = read.value("last_fault", std::string());

@@ -31,6 +31,7 @@ struct table_fragment {
   uint64_t skipped = 0;   // of an archive: members that are no images
   std::string first_skipped;
   faults_found faults; // of rows that were left out
+  std::string types;   // row_condition::types_of() the file
 };
 
 class fragment_file {
@@ -63,6 +64,7 @@ public:
     int32_t label_most = -1; // the largest label
     uint64_t skipped = 0;
     std::string first_skipped;
+    std::string types; // row_condition::types_of() the file
   };
   const description& about() const { return about_; }
   const faults_found& faults() const { return faults_; }

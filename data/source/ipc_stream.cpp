@@ -36,16 +36,17 @@ arrow::ipc::IpcReadOptions ipc_options(const std::vector<int>& columns) {
 class batches_of_file : public ipc_batches {
 public:
   batches_of_file(const stream_file& file, const std::vector<int>& columns)
-      : file_(file), reader_(file.take(arrow::ipc::RecordBatchFileReader::Open(
-                                           file.file(), ipc_options(columns)),
-                                       reading_ipc)) {}
+      : file_(file),
+        reader_(file.take_sound(arrow::ipc::RecordBatchFileReader::Open(
+                                    file.file(), ipc_options(columns)),
+                                reading_ipc)) {}
   std::shared_ptr<arrow::Schema> schema() const override {
     return reader_->schema();
   }
   std::shared_ptr<arrow::RecordBatch> next() override {
     if (at_ == reader_->num_record_batches())
       return nullptr;
-    return file_.take(reader_->ReadRecordBatch(at_++), reading_ipc);
+    return file_.take_sound(reader_->ReadRecordBatch(at_++), reading_ipc);
   }
 
 private:
@@ -59,9 +60,9 @@ public:
   batches_of_stream(const stream_file& file, const std::vector<int>& columns)
       : file_(file) {
     file.check(file.file()->Seek(0), reading_ipc);
-    reader_ = file.take(arrow::ipc::RecordBatchStreamReader::Open(
-                            file.file(), ipc_options(columns)),
-                        reading_ipc);
+    reader_ = file.take_sound(arrow::ipc::RecordBatchStreamReader::Open(
+                                  file.file(), ipc_options(columns)),
+                              reading_ipc);
   }
   std::shared_ptr<arrow::Schema> schema() const override {
     return reader_->schema();
@@ -69,7 +70,7 @@ public:
   std::shared_ptr<arrow::RecordBatch> next() override {
     const int64_t before = file_.take(file_.file()->Tell(), reading_ipc);
     std::shared_ptr<arrow::RecordBatch> out;
-    file_.check(reader_->ReadNext(&out), reading_ipc);
+    file_.check_sound(reader_->ReadNext(&out), reading_ipc);
     if (out == nullptr)
       check_end(before);
     return out;
@@ -106,6 +107,14 @@ public:
   }
 
   std::shared_ptr<arrow::Schema> schema() override { return schema_; }
+
+  bool has_rows() override {
+    const auto look = fields_ == 0 ? nullptr : open({0});
+    while (const auto batch = look == nullptr ? nullptr : look->next())
+      if (batch->num_rows() > 0)
+        return true;
+    return false;
+  }
 
   void choose(std::vector<int> columns) override {
     columns_ = chosen_columns(fields_, columns);

@@ -11,10 +11,15 @@
 
 namespace ballast::data {
 
+std::string json_advice::first_rows() const {
+  return told_by == 1 ? "the first row"
+                      : "the first " + std::to_string(told_by) + " rows";
+}
+
 std::string json_advice::those_who_tell() const {
-  return given ? "the first file does"
-               : "the first " + std::to_string(told_by) +
-                     " rows, which tell the columns, do";
+  return given          ? "the first file does"
+         : told_by == 1 ? "the first row, which tells the columns, does"
+                        : first_rows() + ", which tell the columns, do";
 }
 
 json_complaint json_advice::of(std::string_view line,
@@ -36,8 +41,7 @@ std::string json_advice::remedy(const arrow::Field& field,
                                 std::string_view line) const {
   const auto found = type_in(line, field.name());
   const auto was = column_type_of(*field.type());
-  return (given ? ""
-                : ", as in the first " + std::to_string(told_by) + " rows") +
+  return (given ? "" : ", as in " + first_rows()) +
          std::string("; correct the row") +
          (!found || found == was
               ? ""
@@ -49,8 +53,9 @@ std::string json_advice::remedy(const arrow::Field& field,
 json_complaint json_advice::of_new_key(std::string_view line,
                                        const arrow::Schema& schema) const {
   const auto alone = parse_json(line, nullptr, other_keys::are_columns);
-  const std::string rest = "is new here, the first " + std::to_string(told_by) +
-                           " rows do not have it; choose the columns to read, "
+  const std::string rest = "is new here, " + first_rows() +
+                           (told_by == 1 ? " does" : " do") +
+                           " not have it; choose the columns to read, "
                            "or state their types";
   if (alone.ok())
     for (const std::shared_ptr<arrow::Field>& field :

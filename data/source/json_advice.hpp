@@ -26,6 +26,7 @@ struct json_advice {
   std::string those_who_tell() const;
 
 private:
+  std::string first_rows() const;
   std::string remedy(const arrow::Field& field, std::string_view line) const;
   json_complaint of_new_key(std::string_view line,
                             const arrow::Schema& schema) const;

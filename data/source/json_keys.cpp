@@ -1,5 +1,6 @@
 #include "data/source/json_keys.hpp"
 
+#include "data/source/array_cells.hpp"
 #include "runtime/base/json_text.hpp"
 
 #include <arrow/type.h>
@@ -173,6 +174,24 @@ rounded_in(std::string_view line, const json_names& floats) {
       out.emplace(name, value);
   });
   return out;
+}
+
+std::shared_ptr<arrow::Schema>
+with_kinds_of(const std::shared_ptr<arrow::Schema>& known,
+              std::shared_ptr<arrow::Schema> here) {
+  if (known == nullptr)
+    return here;
+  if (here->num_fields() == 0)
+    return known;
+  arrow::FieldVector fields;
+  for (const auto& field : here->fields()) {
+    const auto there = known->GetFieldByName(field->name());
+    fields.push_back(there != nullptr && holds_numbers(*there->type()) !=
+                                             holds_numbers(*field->type())
+                         ? there
+                         : field);
+  }
+  return arrow::schema(std::move(fields));
 }
 
 std::shared_ptr<arrow::Schema> without_times(const arrow::Schema& schema) {

@@ -76,6 +76,12 @@ bool is_nan_word(std::string_view text);
 std::optional<std::pair<std::string, std::string>>
 rounded_in(std::string_view line, const json_names& floats);
 
+/// Columns of `known` that are numbers there and not here, or the reverse, are
+/// as they are there; all of them if none is here. Null: none is known.
+std::shared_ptr<arrow::Schema>
+with_kinds_of(const std::shared_ptr<arrow::Schema>& known,
+              std::shared_ptr<arrow::Schema> here);
+
 /// Times become the text that they are in the file.
 std::shared_ptr<arrow::Schema> without_times(const arrow::Schema& schema);
 

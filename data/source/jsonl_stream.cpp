@@ -246,8 +246,9 @@ private:
     }
     arrow::FieldVector fields;
     std::vector<std::string> names;
-    const auto found = without_times(
-        batch.ok() ? *(*batch)->schema() : *common_schema(block_, floats));
+    const auto found = with_kinds_of(
+        how_.known, without_times(batch.ok() ? *(*batch)->schema()
+                                             : *common_schema(block_, floats)));
     for (const auto& field : found->fields()) {
       names.push_back(field->name());
       const auto stated = how_.stated.find(field->name());

@@ -16,6 +16,8 @@
 #include "data/source/record_stream.hpp"
 #include "data/source/stream_file.hpp"
 
+#include <arrow/type_fwd.h>
+
 #include <memory>
 
 namespace ballast::data {
@@ -33,6 +35,10 @@ struct jsonl_terms {
   /// Rows that cannot be read become bad_rows(); of a column whose first rows
   /// differ, the type is that of most of them.
   bool tolerant = false;
+  /// Then these columns have these types where they are numbers here and not in
+  /// the first rows, or the reverse; they are all if no row can be read. Null:
+  /// nobody knows any.
+  std::shared_ptr<arrow::Schema> known = nullptr;
 };
 
 std::unique_ptr<record_stream>

@@ -42,6 +42,8 @@ public:
 
   std::shared_ptr<arrow::Schema> schema() override { return schema_; }
 
+  bool has_rows() override { return reader_->NumberOfRows() > 0; }
+
   void choose(std::vector<int> columns) override {
     columns_ = chosen_columns(schema_->num_fields(), columns);
   }
@@ -57,18 +59,31 @@ public:
   }
 
 private:
-  void look() const {
+  void look() {
     constexpr int64_t looked_at = 64;
     const std::string head = file_.head(looked_at);
     if (head.empty())
       file_.refuse("is empty; expected an ORC file");
+    const std::string tail = file_.tail(looked_at);
+    is_whole_ = has_mark(tail);
     if (head.starts_with("ORC"))
       return;
-    const known_content is = content_of(head, file_.tail(looked_at));
+    const known_content is = content_of(head, tail);
     if (!is.name.empty())
       file_.refuse("this is " + std::string(is.name) + "; " +
                    std::string(is.remedy));
     file_.refuse("is no ORC file");
+  }
+
+  /// Old writers put none there.
+  static bool has_mark(const std::string& tail) {
+    constexpr size_t mark = 3;
+    return tail.size() > mark + 1 &&
+           tail.compare(tail.size() - 1 - mark, mark, "ORC") == 0;
+  }
+
+  const char* damage() const {
+    return is_whole_ || reader_ ? "is damaged" : "is truncated or damaged";
   }
 
   /// The adapter turns most of the library's exceptions into a Status.
@@ -79,13 +94,13 @@ private:
         (rows_read_ > 0 ? " after row " + std::to_string(rows_read_) : "");
     std::string thrown;
     try {
-      return file_.take(call(), doing);
+      return file_.take_sound(call(), doing, damage());
     } catch (const ballast_error&) {
       throw;
     } catch (const std::exception& error) {
       thrown = error.what();
     }
-    file_.check(arrow::Status::IOError(thrown), doing);
+    file_.check_sound(arrow::Status::IOError(thrown), doing, damage());
     file_.refuse(doing);
   }
 
@@ -152,6 +167,7 @@ private:
   std::unique_ptr<arrow::adapters::orc::ORCFileReader> reader_;
   std::shared_ptr<arrow::Schema> schema_;
   chosen_columns columns_{0};
+  bool is_whole_ = true; // as far as its last bytes tell
   bool read_all_ = true; // columns, whatever was chosen
   std::shared_ptr<arrow::RecordBatchReader> batches_;
   int64_t rows_read_ = 0;

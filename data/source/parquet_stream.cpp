@@ -1,5 +1,6 @@
 #include "data/source/parquet_stream.hpp"
 
+#include "data/source/batch_pieces.hpp"
 #include "data/source/source_error.hpp"
 #include "runtime/base/printable.hpp"
 
@@ -21,6 +22,7 @@ class parquet_stream final : public record_stream {
 public:
   explicit parquet_stream(stream_input input)
       : path_(input.name), pointer_(input.pointer), from_(std::move(input)) {
+    look();
     guarded([&] {
       reader_ = take(
           parquet::arrow::OpenFile(from_.file(), arrow::default_memory_pool()));
@@ -29,13 +31,17 @@ public:
         fields.push_back(one.field);
         leaves_.push_back(one.is_leaf() ? one.column_index : -1);
       }
-      schema_ = arrow::schema(std::move(fields));
+      stored_ = arrow::schema(std::move(fields));
+      schema_ = plain_schema(stored_);
     });
     for (int i = 0; i < schema_->num_fields(); ++i)
       chosen_.push_back(i);
   }
 
   std::shared_ptr<arrow::Schema> schema() override { return schema_; }
+  bool has_rows() override {
+    return reader_->parquet_reader()->metadata()->num_rows() > 0;
+  }
 
   void choose(std::vector<int> columns) override {
     for (int i : columns)
@@ -50,32 +56,55 @@ public:
   }
 
   std::shared_ptr<arrow::RecordBatch> next() override {
-    rows_before_ += rows_of_last_;
-    rows_of_last_ = 0;
     std::shared_ptr<arrow::RecordBatch> out;
-    guarded([&] {
-      while (!out) {
-        if (batches_)
-          check(batches_->ReadNext(&out));
-        if (out && out->num_rows() == 0)
-          out = nullptr;
-        else if (!out && !next_group())
-          return;
-      }
-    });
-    if (out)
-      rows_of_last_ = uint64_t(out->num_rows());
-    return out ? in_order(*out) : nullptr;
+    guarded([&] { out = take(pieces_.next([this] { return read(); })); });
+    return out;
   }
 
   std::string place_of(int64_t row) const override {
     return printable(path_) + ": row " +
-           std::to_string(rows_before_ + uint64_t(row) + 1);
+           std::to_string(pieces_.rows_before() + row + 1);
   }
 
 private:
+  void look() const {
+    constexpr int64_t looked_at = 64;
+    constexpr std::string_view magic = "PAR1";
+    const std::string head = from_.head(looked_at);
+    const std::string tail = from_.tail(looked_at);
+    if (head.empty())
+      from_.refuse("is empty; expected a Parquet file");
+    if (tail.ends_with(magic) && from_.size() >= int64_t(3 * magic.size()))
+      return;
+    if (head.starts_with(magic))
+      from_.refuse("is truncated: a Parquet file ends with PAR1; fetch or "
+                   "write it again");
+    const known_content is = content_of(head, tail);
+    if (!is.name.empty())
+      from_.refuse("this is " + std::string(is.name) + "; " +
+                   std::string(is.remedy));
+    from_.refuse("is no Parquet file");
+  }
+
+  /// Null at the end.
+  std::shared_ptr<arrow::RecordBatch> read() {
+    std::shared_ptr<arrow::RecordBatch> out;
+    while (out == nullptr) {
+      if (batches_)
+        check(batches_->ReadNext(&out));
+      if (out && out->num_rows() == 0)
+        out = nullptr;
+      else if (!out && !next_group())
+        return nullptr;
+    }
+    return in_order(*out);
+  }
   void check(const arrow::Status& status) const {
-    from_.check(status, "cannot be read as Parquet");
+    from_.check_sound(status,
+                      "cannot be read as Parquet" +
+                          (pieces_.rows() > 0
+                               ? " after row " + std::to_string(pieces_.rows())
+                               : std::string()));
   }
   template <class T>
   T take(arrow::Result<T> result) const {
@@ -124,8 +153,8 @@ private:
     arrow::FieldVector fields;
     arrow::ArrayVector arrays;
     for (int i : chosen_) {
-      fields.push_back(schema_->field(i));
-      arrays.push_back(read.GetColumnByName(schema_->field(i)->name()));
+      fields.push_back(stored_->field(i));
+      arrays.push_back(read.GetColumnByName(stored_->field(i)->name()));
     }
     return arrow::RecordBatch::Make(arrow::schema(std::move(fields)),
                                     read.num_rows(), std::move(arrays));
@@ -135,14 +164,14 @@ private:
   const std::string pointer_;
   const stream_file from_;
   std::unique_ptr<parquet::arrow::FileReader> reader_;
-  std::shared_ptr<arrow::Schema> schema_;
-  std::vector<int> leaves_; // column in Parquet's own numbering
+  std::shared_ptr<arrow::Schema> stored_;
+  std::shared_ptr<arrow::Schema> schema_; // of plain values
+  std::vector<int> leaves_;               // column in Parquet's own numbering
   std::vector<int> chosen_;
   int group_ = 0;
   std::shared_ptr<arrow::Table> table_;
   std::unique_ptr<arrow::TableBatchReader> batches_; // of table_
-  uint64_t rows_before_ = 0;
-  uint64_t rows_of_last_ = 0;
+  batch_pieces pieces_;
 };
 
 } // namespace

@@ -41,6 +41,8 @@ public:
 
   /// All columns, with their types: fixed before the first row is read.
   virtual std::shared_ptr<arrow::Schema> schema() = 0;
+  /// False: the file says that it has none. Else perhaps some. Before choose().
+  virtual bool has_rows() { return true; }
   /// Only these columns, by their index in schema(), in this order; before the
   /// first next(). Without a call: all.
   virtual void choose(std::vector<int> columns) = 0;
@@ -65,6 +67,8 @@ public:
   /// this from now on; a cell that is not then is an error of next(). Before
   /// choose(). False: the type is what it is, by the file or by the job.
   virtual bool read_as(int /*column*/, column_type /*what*/) { return false; }
+  /// Of such a file: no cell that was looked at tells the column's type.
+  virtual bool is_silent(int /*column*/) const { return false; }
   /// Of such a file: columns of text that are left out for that. A number in
   /// one of them is an error from now on, because nobody wants such a column
   /// left out. Before choose(). `all`: nothing else is there, so that all rows

@@ -1,6 +1,7 @@
 #include "data/source/row_faults.hpp"
 
 #include "data/source/file_system.hpp"
+#include "runtime/base/counted.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
@@ -128,9 +129,10 @@ void row_faults::check(bool at_end) const {
   throw ballast_error(
       errc::invalid_data,
       "/data/errors_max: " +
-          (all ? "all " + std::to_string(read) + " rows would be left out"
+          (all ? (read == 1 ? "the only row" : "all " + counted(read, "row")) +
+                     " would be left out"
                : std::to_string(found_.rows) + " of the " +
-                     std::to_string(read) + " rows read so far are wrong (" +
+                     counted(read, "row") + " read so far are wrong (" +
                      percent(double(found_.rows) / double(read)) +
                      "), at most " + percent(part_max_) + " may be") +
           "; the last: " + found_.last +
@@ -146,10 +148,12 @@ ledger::rejected_rows row_faults::counts() const {
 std::string rejected_note(const ledger::rejected_rows& rows,
                           const std::string& where) {
   if (rows.rows == 0)
-    return "none of the " + std::to_string(rows.read) + " rows was left out";
+    return "none of the " + counted(rows.read, "row") + " was left out";
+  const bool one = rows.rows == 1;
   std::string out = std::to_string(rows.rows) + " of " +
-                    std::to_string(rows.read) +
-                    " rows were left out because something is wrong with them";
+                    counted(rows.read, "row") + (one ? " was" : " were") +
+                    " left out because something is wrong with " +
+                    (one ? "it" : "them");
   if (where.empty())
     return out;
   out += ": " + printable(where);

@@ -9,6 +9,7 @@
 #include "data/source/stream_table.hpp"
 #include "data/store/chunk.hpp"
 #include "runtime/base/check.hpp"
+#include "runtime/base/counted.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/printable.hpp"
 #include "store/work_watch.hpp"
@@ -102,8 +103,8 @@ void check_like(const source_table& table, const source_table& like,
   if (table.row.features != like.row.features ||
       table.row.shape != like.row.shape)
     refuse(request, name_of(table) + ": has " +
-                        std::to_string(table.row.features) +
-                        " values a row, the training set has " +
+                        counted(table.row.features, "value") +
+                        " a row, the training set has " +
                         std::to_string(like.row.features) +
                         " (or another shape); both must be alike");
   for (uint64_t row = 0; row < table.labels.size(); ++row)

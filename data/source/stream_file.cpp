@@ -38,7 +38,7 @@ private:
     if (size > allocation_max)
       return arrow::Status::OutOfMemory(
           "one piece of it claims ", size, " bytes, more than ", allocation_max,
-          "; write the file with smaller batches");
+          "; if the file is not damaged, write it with smaller batches");
     return arrow::Status::OK();
   }
 };
@@ -146,14 +146,17 @@ void stream_file::refuse(const std::string& why,
   throw source_error(name_ + ": " + why, input_.pointer, detail);
 }
 
+arrow::Status stream_file::own_failure() const {
+  return guarded_ == nullptr
+             ? arrow::Status::OK()
+             : static_cast<const guarded_file&>(*guarded_).first_failure();
+}
+
 void stream_file::check(const arrow::Status& status,
                         const std::string& doing) const {
   if (status.ok())
     return;
-  const arrow::Status cause =
-      guarded_ == nullptr
-          ? status
-          : static_cast<const guarded_file&>(*guarded_).first_failure();
+  const arrow::Status cause = own_failure();
   const arrow::Status& said = cause.ok() ? status : cause;
   if (const auto& detail = said.detail();
       detail != nullptr && detail->type_id() == read_failure::id)
@@ -161,10 +164,26 @@ void stream_file::check(const arrow::Status& status,
   refuse((cause.ok() ? doing : "cannot be read") + ": " + words_of(said));
 }
 
+void stream_file::check_sound(const arrow::Status& status,
+                              const std::string& doing,
+                              const std::string& damage) const {
+  const std::string words = words_of(status);
+  const auto say = [&](std::string_view what) {
+    return words.find(what) != std::string::npos;
+  };
+  if (status.ok() || !own_failure().ok() || status.IsNotImplemented() ||
+      status.IsOutOfMemory() || say("ncrypt") || say("nsupported") ||
+      say("not supported") || say("ot yet implemented"))
+    return check(status, doing);
+  refuse(damage + ": it " + doing + "; fetch or write it again", words);
+}
+
 namespace {
 
 constexpr std::string_view unpack = "unpack it first";
 constexpr std::string_view convert = "convert it to Parquet, CSV or JSON lines";
+constexpr std::string_view from_utf16 =
+    "convert it with `iconv -f UTF-16 -t UTF-8`";
 constexpr std::string_view no_data = "it is no file of rows";
 
 struct signature {
@@ -196,8 +215,8 @@ constexpr std::array signatures{
               "7zXZ"sv,
               {"xz", unpack}},
     signature{"PK\x03\x04"sv, {"a zip archive", unpack}},
-    signature{"\xFF\xFE"sv, {"text in UTF-16", "convert it to UTF-8"}},
-    signature{"\xFE\xFF"sv, {"text in UTF-16", "convert it to UTF-8"}},
+    signature{"\xFF\xFE"sv, {text_in_utf16, from_utf16}},
+    signature{"\xFE\xFF"sv, {text_in_utf16, from_utf16}},
     signature{"\x89PNG"sv, {"a PNG image", no_data}},
     signature{"%PDF"sv, {"a PDF", no_data}},
     signature{"<!DOCTYPE"sv,
@@ -211,12 +230,25 @@ constexpr std::array signatures{
     signature{"{\""sv, {"JSON", "set format to jsonl"}},
 };
 
+/// And no other byte: letters of ASCII in UTF-16.
+bool is_every_second_0(std::string_view text, size_t first) {
+  const size_t looked_at = std::min<size_t>(text.size(), 16) / 2 * 2;
+  for (size_t i = 0; i < looked_at; ++i)
+    if ((text[i] == 0) != (i % 2 == first))
+      return false;
+  return looked_at >= 4;
+}
+
 } // namespace
 
 known_content content_of(std::string_view head, std::string_view tail) {
   for (const signature& one : signatures)
     if (head.starts_with(one.begin))
       return one.is;
+  if (is_every_second_0(head, 1))
+    return {text_in_utf16, "convert it with `iconv -f UTF-16LE -t UTF-8`"};
+  if (is_every_second_0(head, 0))
+    return {text_in_utf16, "convert it with `iconv -f UTF-16BE -t UTF-8`"};
   // ORC files of old writers begin with their rows.
   if (tail.ends_with("PAR1"))
     return signatures.front().is;

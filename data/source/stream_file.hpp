@@ -74,6 +74,17 @@ public:
   /// Refuses unless ok: with the file's own failure, if that is the cause, else
   /// "people.arrow: doing: Arrow's words".
   void check(const arrow::Status& status, const std::string& doing) const;
+  /// The same of what a library found wrong in the file itself: "people.arrow:
+  /// is damaged: it cannot be read as Arrow; fetch or write it again (its
+  /// words)".
+  void check_sound(const arrow::Status& status, const std::string& doing,
+                   const std::string& damage = "is damaged") const;
+  template <class T>
+  T take_sound(arrow::Result<T> result, const std::string& doing,
+               const std::string& damage = "is damaged") const {
+    check_sound(result.status(), doing, damage);
+    return std::move(result).ValueUnsafe();
+  }
   template <class T>
   T take(arrow::Result<T> result, const std::string& doing) const {
     check(result.status(), doing);
@@ -83,6 +94,7 @@ public:
 
 private:
   class guarded_file;
+  arrow::Status own_failure() const;
   stream_input input_;
   std::string name_;
   std::shared_ptr<arrow::io::RandomAccessFile> guarded_;
@@ -102,6 +114,7 @@ struct known_content {
   std::string_view name;
   std::string_view remedy;
 };
+constexpr std::string_view text_in_utf16 = "text in UTF-16";
 known_content content_of(std::string_view head, std::string_view tail);
 
 } // namespace ballast::data

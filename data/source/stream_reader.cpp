@@ -3,7 +3,10 @@
 #include "data/graph/graph_stream.hpp"
 #include "data/operators/operator_stream.hpp"
 #include "data/source/array_cells.hpp"
+#include "data/source/cell_type.hpp"
+#include "data/source/files_apart.hpp"
 #include "data/source/source_error.hpp"
+#include "data/source/stream_table.hpp"
 #include "runtime/base/printable.hpp"
 
 #include <arrow/api.h>
@@ -13,10 +16,38 @@
 
 namespace ballast::data {
 
+static bool is_text(const arrow::DataType& type) {
+  const auto& word =
+      type.id() == arrow::Type::DICTIONARY
+          ? *static_cast<const arrow::DictionaryType&>(type).value_type()
+          : type;
+  return arrow::is_base_binary_like(word.id()) ||
+         word.id() == arrow::Type::STRING_VIEW;
+}
+
+static std::string one_type_of_labels(const source_spec& spec,
+                                      const std::string& name,
+                                      const std::string& pointer) {
+  if (tells_types(spec.format) || spec.columns.contains(name))
+    return "write both with one type";
+  return "write all as one or the other, or " +
+         put_columns({{name, column_type::text}}, pointer);
+}
+
+/// Where files differ, of one behind it.
+static std::string first_file(const source_table& table) {
+  const auto later = std::ranges::find_if(
+      table.files, [](const auto& one) { return one.first_row > 0; });
+  return later == table.files.begin() || later == table.files.end()
+             ? ""
+             : " as in " + printable((later - 1)->path) +
+                   ": write both with one type";
+}
+
 stream_reader::stream_reader(std::string path, record_stream& from,
                              const source_spec& spec,
                              const source_request& request, source_table& table,
-                             const row_condition* where, uint64_t rows_before)
+                             row_condition* where, uint64_t rows_before)
     : path_(std::move(path)), from_(from), spec_(spec), request_(request),
       table_(table), where_(where), first_row_(rows_before),
       rows_read_(rows_before), schema_(from.schema()) {
@@ -33,7 +64,7 @@ uint64_t stream_reader::read(table_rows& rows, const row_faults* judge,
   choose(rows);
   if (chosen)
     chosen(label_is_text_);
-  while (const std::shared_ptr<arrow::RecordBatch> batch = from_.next()) {
+  while (const std::shared_ptr<arrow::RecordBatch> batch = next(rows)) {
     selected_ = {batch, {}};
     some_ = false;
     if (request_.faults != nullptr)
@@ -55,27 +86,42 @@ uint64_t stream_reader::read(table_rows& rows, const row_faults* judge,
 
 // -- columns ------------------------------------------------------------------
 
-void stream_reader::choose(const table_rows& rows) {
-  if (chosen_by_content(spec_, request_))
-    leave_out();
+void stream_reader::choose(table_rows& rows) {
   const std::vector<std::string>& wanted =
       !table_.columns.empty() || request_.like == nullptr
           ? table_.columns
           : request_.like->columns;
+  if (where_ != nullptr)
+    choose_of_condition(wanted);
+  if (chosen_by_content(spec_, request_))
+    leave_out();
   choice_ = choose_columns(printable(path_), columns_, spec_, request_, wanted);
   for (size_t i = 0; i < choice_.kept.size(); ++i)
     check_cells(choice_.kept[i], request_.kept[i].pointer);
-  label_is_text_ = choice_.label && is_text_label(*choice_.label, rows);
-  if (label_is_text_)
-    from_.read_as(int(*choice_.label), column_type::text);
-  else if (choice_.label)
-    check_numeric(*choice_.label);
+  if (choice_.label)
+    choose_label(*choice_.label, rows);
   for (size_t feature : choice_.features)
     check_numeric(feature);
   if (table_.columns.empty())
     for (size_t feature : choice_.features)
       table_.columns.push_back(columns_[feature].name);
   place_columns();
+}
+
+/// Its columns are what it needs; those of the model are numbers.
+void stream_reader::choose_of_condition(
+    const std::vector<std::string>& wanted) {
+  const std::vector<std::string>& names =
+      !spec_.features.empty() ? spec_.features : wanted;
+  std::vector<size_t> fixed;
+  for (size_t i = 0; i < columns_.size(); ++i)
+    if (columns_[i].name == spec_.label ||
+        std::ranges::count(names, columns_[i].name) > 0)
+      fixed.push_back(i);
+  where_->read_alike(from_, fixed);
+  const std::shared_ptr<arrow::Schema> schema = from_.schema();
+  for (size_t i = 0; i < columns_.size(); ++i)
+    columns_[i].numeric = holds_numbers(*schema->field(int(i))->type());
 }
 
 void stream_reader::place_columns() {
@@ -99,9 +145,12 @@ void stream_reader::place_columns() {
     origin_ = place_of(columns_.size());
   }
   if (where_ != nullptr) {
-    for (int column : where_->columns(without_origin(*schema_)))
+    const bool is_file = spec_.format != source_format::graph;
+    const std::string file = is_file ? path_ : "";
+    const auto schema = without_origin(*from_.schema());
+    for (int column : where_->columns(schema, file))
       place_of(size_t(column));
-    taken_ = where_->bind(*from_.schema(), read);
+    taken_ = where_->bind(*from_.schema(), read, file);
   }
   from_.choose(std::move(read));
 }
@@ -139,23 +188,50 @@ bool stream_reader::has_feature() const {
       });
 }
 
+/// All of them are text, or all are numbers, whichever file comes first.
+void stream_reader::choose_label(size_t column, table_rows& rows) {
+  const bool classes = request_.label == label_kind::number_of_class;
+  if (classes && !is_decided(table_, rows, request_))
+    rows.labels_come_from(path_);
+  rows.labels_are_cells(spec_.format == source_format::csv &&
+                        !spec_.columns.contains(columns_[column].name));
+  label_is_text_ = classes && is_text_label(column, rows);
+  const arrow::DataType& type = *schema_->field(int(column))->type();
+  const bool fits =
+      label_is_text_
+          ? is_text(type) || from_.read_as(int(column), column_type::text)
+          : columns_[column].numeric ||
+                from_.read_as(int(column), column_type::float64);
+  if (!fits && classes && type.id() != arrow::Type::NA &&
+      rows.labels_file() != path_)
+    refuse_other_labels(column, rows);
+  if (!label_is_text_)
+    check_numeric(column);
+}
+
 /// Decided by the training set, and there by its first file.
 bool stream_reader::is_text_label(size_t column, const table_rows& rows) const {
-  if (request_.label != label_kind::number_of_class)
-    return false;
   if (rows.text_expected())
     return *rows.text_expected();
   if (rows.labels_are_text())
     return true;
   if (request_.like != nullptr || !table_.labels.empty())
     return false;
-  const arrow::DataType& type = *schema_->field(int(column))->type();
-  const auto& word =
-      type.id() == arrow::Type::DICTIONARY
-          ? *static_cast<const arrow::DictionaryType&>(type).value_type()
-          : type;
-  return arrow::is_base_binary_like(word.id()) ||
-         word.id() == arrow::Type::STRING_VIEW;
+  return is_text(*schema_->field(int(column))->type());
+}
+
+void stream_reader::refuse_other_labels(size_t column,
+                                        const table_rows& rows) const {
+  const std::string& first = rows.labels_file();
+  const std::string& name = columns_[column].name;
+  throw ballast_error(
+      errc::invalid_data,
+      printable(path_) + ": the label '" + printable(name) + "' has the type " +
+          schema_->field(int(column))->type()->ToString() + "; expected " +
+          (label_is_text_ ? "text" : "numbers") + " as in " +
+          (first.empty() ? "the training set" : printable(first)) + ": " +
+          one_type_of_labels(spec_, name, request_.pointer),
+      request_.pointer);
 }
 
 void stream_reader::check_numeric(size_t column) {
@@ -169,7 +245,7 @@ void stream_reader::check_numeric(size_t column) {
       printable(path_) + ": column '" + printable(name) + "' has the type " +
           (stated == spec_.columns.end()
                ? schema_->field(int(column))->type()->ToString() +
-                     "; expected numbers"
+                     "; expected numbers" + first_file(table_)
                : stated->second + ", as " + request_.pointer +
                      "/columns says; expected numbers: correct the type "
                      "there, or leave the column out of what is trained on"),
@@ -188,6 +264,25 @@ void stream_reader::check_cells(size_t column,
 }
 
 // -- rows ---------------------------------------------------------------------
+
+/// A file of cells without types says only here that its labels are text.
+std::shared_ptr<arrow::RecordBatch>
+stream_reader::next(const table_rows& rows) {
+  try {
+    return from_.next();
+  } catch (const row_error& error) {
+    const std::string& first = rows.labels_file();
+    if (!choice_.label || label_is_text_ || first.empty() || first == path_ ||
+        error.column() != columns_[*choice_.label].name)
+      throw;
+    throw source_error(error.what_failed().message + "; labels in " +
+                           printable(first) + " are numbers: " +
+                           one_type_of_labels(spec_,
+                                              columns_[*choice_.label].name,
+                                              request_.pointer),
+                       request_.pointer, error.detail());
+  }
+}
 
 void stream_reader::take() {
   if (request_.faults != nullptr)

@@ -28,11 +28,11 @@ namespace ballast::data {
 
 class stream_reader {
 public:
-  /// All live longer than this. `where`: null, or which rows are taken.
-  /// `rows_before`: of earlier files.
+  /// All live longer than this. `where`: null, or which rows are taken; it
+  /// learns how its columns are read. `rows_before`: of earlier files.
   stream_reader(std::string path, record_stream& from, const source_spec& spec,
                 const source_request& request, source_table& table,
-                const row_condition* where, uint64_t rows_before);
+                row_condition* where, uint64_t rows_before);
 
   /// How many rows there are, with those of earlier files. `judge`: ends the
   /// reading early where too many of them are bad; null: nobody does. `chosen`:
@@ -43,7 +43,11 @@ public:
 
 private:
   // Columns.
-  void choose(const table_rows& rows);
+  void choose(table_rows& rows);
+  void choose_of_condition(const std::vector<std::string>& wanted);
+  void choose_label(size_t column, table_rows& rows);
+  [[noreturn]] void refuse_other_labels(size_t column,
+                                        const table_rows& rows) const;
   void leave_out();
   bool has_feature() const;
   bool is_text_label(size_t column, const table_rows& rows) const;
@@ -52,6 +56,7 @@ private:
   void place_columns();
 
   // Rows.
+  std::shared_ptr<arrow::RecordBatch> next(const table_rows& rows);
   void take();
   void number_rows();
   int64_t row_read(int64_t row) const;
@@ -80,7 +85,7 @@ private:
   const source_spec& spec_;
   const source_request& request_;
   source_table& table_;
-  const row_condition* const where_;
+  row_condition* const where_;
   const row_origins* origins_ = nullptr; // of a graph
   const uint64_t first_row_;
   uint64_t rows_read_;

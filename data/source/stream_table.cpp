@@ -18,6 +18,7 @@
 #include "data/source/source_error.hpp"
 #include "data/source/stream_reader.hpp"
 #include "runtime/base/check.hpp"
+#include "runtime/base/counted.hpp"
 #include "runtime/base/printable.hpp"
 
 #include <arrow/api.h>
@@ -42,8 +43,7 @@ static std::unique_ptr<graph_stream> open_graph(const source_spec& spec,
                                         std::move(terms));
 }
 
-/// Those have a schema, and columns that are read apart.
-static bool tells_types(source_format format) {
+bool tells_types(source_format format) {
   return format == source_format::parquet || format == source_format::arrow ||
          format == source_format::orc;
 }
@@ -83,7 +83,7 @@ std::unique_ptr<record_stream> open_table(const source_spec& spec,
     return open_jsonl_stream(opened(), how.like,
                              {types_stated(spec),
                               how.typing == cell_typing::exact,
-                              request.faults != nullptr});
+                              request.faults != nullptr, how.known});
   case source_format::arrow:
     return open_ipc_stream(opened());
   case source_format::orc:
@@ -183,7 +183,8 @@ private:
   /// False: the file is to be read here.
   bool take_apart(size_t file) {
     const auto read = apart_.take(file);
-    if (!read || !rows_.add(*read, out_.columns.size(), rows_read_))
+    if (!read || (where_ && !where_->is_read_alike(read->about().types)) ||
+        !rows_.add(*read, out_.columns.size(), rows_read_))
       return false;
     rows_read_ += read->about().rows_read;
     if (request_.faults != nullptr) {
@@ -197,12 +198,15 @@ private:
     const stored_file& file = files[number];
     std::unique_ptr<record_stream> from;
     try {
-      from = open_table(spec_, request_, file, {.texts = &texts_});
+      from = open_table(spec_, request_, file,
+                        {.texts = &texts_, .known = known_});
     } catch (const no_rows_error&) {
       if (number + 1 == files.size() && !begun_) // none has rows
         throw;
       return;
     }
+    if ((begun_ || number + 1 < files.size()) && !from->has_rows())
+      return; // another one says which columns there are
     for (std::string& note : notes_of_stream(*from, file.name))
       out_.notes.push_back(std::move(note));
     const row_faults* judge = begun_ ? nullptr : request_.faults;
@@ -215,6 +219,8 @@ private:
     rows_read_ = stream_reader(file.name, *from, spec_, request_, out_,
                                where_ ? &*where_ : nullptr, rows_read_)
                      .read(rows_, judge, chosen);
+    if (known_ == nullptr && request_.faults != nullptr)
+      known_ = columns_used(*from->schema());
     if (const auto* graph = dynamic_cast<const graph_stream*>(from.get())) {
       out_.files = graph->files();
       out_.notes = graph->origins().notes();
@@ -223,6 +229,18 @@ private:
       if (rows_read_ == 0)
         graph->refuse_no_rows();
     }
+  }
+
+  /// As the model sees them: a whole number may have a fraction later.
+  std::shared_ptr<arrow::Schema> columns_used(const arrow::Schema& of) const {
+    arrow::FieldVector out;
+    for (const auto& field : of.fields())
+      if (field->name() == out_.label ||
+          std::ranges::count(out_.columns, field->name()) > 0)
+        out.push_back(arrow::is_integer(field->type()->id())
+                          ? field->WithType(arrow::float64())
+                          : field);
+    return arrow::schema(std::move(out));
   }
 
   std::string name() const {
@@ -235,8 +253,8 @@ private:
       refuse_all_left_out();
     throw ballast_error(
         errc::invalid_data,
-        request_.pointer + "/where: none of the " + std::to_string(rows_read_) +
-            " rows of " + name() + " meets the condition" +
+        request_.pointer + "/where: none of the " + counted(rows_read_, "row") +
+            " of " + name() + " meets the condition" +
             (wrong == 0 ? ""
                         : ", and " + std::to_string(wrong) +
                               " of them are left out because something is "
@@ -257,13 +275,14 @@ private:
 
   const source_spec& spec_;
   const source_request& request_;
-  const std::optional<row_condition> where_;
+  std::optional<row_condition> where_;
   source_table out_;
   table_rows rows_;
   files_apart apart_;
   const uint64_t left_out_before_;
   text_cells texts_;
-  size_t without_rows_ = 0; // files
+  std::shared_ptr<arrow::Schema> known_; // of the first file that has rows
+  size_t without_rows_ = 0;              // files
   std::string first_without_;
   uint64_t rows_read_ = 0;
   bool begun_ = false; // a file that has rows
@@ -291,7 +310,7 @@ table_fragment read_table_file(const source_spec& spec,
     texts.emplace(one.column, text_cell{one.text, one.file, one.row});
     out.table.left_out->push_back(one.column);
   }
-  const std::optional<row_condition> where = condition_of(spec, request);
+  std::optional<row_condition> where = condition_of(spec, request);
   std::unique_ptr<record_stream> from;
   try {
     from = open_table(spec, request, file, {.texts = &texts});
@@ -299,9 +318,15 @@ table_fragment read_table_file(const source_spec& spec,
     rows.finish(choice.columns.size(), false);
     return out;
   }
+  if (!from->has_rows()) {
+    rows.finish(choice.columns.size(), false);
+    return out;
+  }
   out.rows_read = stream_reader(file.name, *from, spec, request, out.table,
                                 where ? &*where : nullptr, 0)
                       .read(rows);
+  if (where)
+    out.types = where->types_of(*from);
   const number_range range = rows.range();
   out.int16 = range.int16;
   out.uint8 = range.uint8;

@@ -23,7 +23,12 @@ struct table_terms {
   /// JSON lines: the columns of the source's first file, which the later ones
   /// have; null: this is the first.
   std::shared_ptr<arrow::Schema> like = nullptr;
+  /// JSON lines: the columns that are trained on, as jsonl_terms have them.
+  std::shared_ptr<arrow::Schema> known = nullptr;
 };
+
+/// Files of it have a schema, and columns that are read apart.
+bool tells_types(source_format format);
 
 /// A file of a source with named columns.
 std::unique_ptr<record_stream> open_table(const source_spec& spec,

@@ -1,5 +1,6 @@
 /// What a survey found, for people and for programs, and what mends it.
 #include "data/source/table_survey.hpp"
+#include "runtime/base/counted.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
 
@@ -83,6 +84,7 @@ nlohmann::json fix_of(const source_spec& spec, const table_survey& found) {
   std::string where = spec.where;
   std::vector<std::string> nulls = spec.null_values;
   std::vector<std::string> features;
+  json types = spec.columns;
   bool fewer = false;
   const auto demand = [&where](const std::string& condition) {
     where += (where.empty() ? "" : " and ") + condition;
@@ -102,6 +104,10 @@ nlohmann::json fix_of(const source_spec& spec, const table_survey& found) {
     fewer = fewer || (one.use == column_use::left_out && !one.problems.empty());
     if (!feature && !label)
       continue;
+    const bool cells = spec.format == source_format::csv ||
+                       spec.format == source_format::jsonl;
+    if (text_label && one.numbers > 0 && cells)
+      types[one.name] = to_string(column_type::text);
     if (!text_label)
       for (const auto& [word, count] : one.words)
         if (std::find(nulls.begin(), nulls.end(), word) == nulls.end())
@@ -116,6 +122,8 @@ nlohmann::json fix_of(const source_spec& spec, const table_survey& found) {
     out["null_values"] = nulls;
   if (where != spec.where)
     out["where"] = where;
+  if (types.size() > spec.columns.size())
+    out["columns"] = types;
   if (fewer && !features.empty())
     out["features"] = features;
   return out;
@@ -125,8 +133,8 @@ std::string describe(const table_survey& found, const nlohmann::json& fix) {
   std::string out = printable(found.files.at(0));
   if (found.files.size() > 1)
     out += " and " + std::to_string(found.files.size() - 1) + " more";
-  out += ": " + std::to_string(found.rows) + " rows, " +
-         std::to_string(found.columns.size()) + " columns\n";
+  out += ": " + counted(found.rows, "row") + ", " +
+         counted(found.columns.size(), "column") + "\n";
   size_t width = 6;
   for (const column_survey& one : found.columns)
     width = std::max(width, std::min<size_t>(printable(one.name).size(), 40));

@@ -151,7 +151,9 @@ public:
     read_all();
     std::vector<table_column> columns;
     for (const column_survey& one : out_.columns)
-      columns.push_back({one.name, one.numeric});
+      columns.push_back(
+          {one.name,
+           one.numeric && !(one.later && chosen_by_content(spec_, request_))});
     const column_choice choice = choose_columns(printable(out_.files.at(0)),
                                                 columns, spec_, request_, {});
     for (size_t i : choice.kept)
@@ -172,15 +174,19 @@ private:
     bool any = false;
     for (size_t i = 0; i < files_.size(); ++i)
       try {
-        read(files_[i]);
-        any = true;
+        any = read(files_[i], any || i + 1 < files_.size()) || any;
       } catch (const no_rows_error&) {
         if (!any && i + 1 == files_.size())
           throw;
       }
   }
 
-  void read(const stored_file& file) {
+  /// False: it has no rows, and was `passed_over`.
+  bool read(const stored_file& file, bool passed_over) {
+    if (passed_over && tells_types(spec_.format) &&
+        !open_table(spec_, request_, file, {.typing = cell_typing::none})
+             ->has_rows())
+      return false;
     const table_survey before = out_;
     const std::optional<row_faults> faults_before =
         request_.faults != nullptr ? std::optional(*request_.faults)
@@ -199,6 +205,9 @@ private:
       by_name_ = columns_before;
       read_columns(file, true);
     }
+    if (first_.empty())
+      first_ = file.name;
+    return true;
   }
 
   void read_columns(const stored_file& file, bool only_used) {
@@ -209,6 +218,7 @@ private:
         only_used ? used_of(file, *schema) : std::vector<int>();
     std::vector<int> read;
     std::vector<size_t> here; // of out_.columns
+    note_lacking(file, *schema);
     for (int i = 0; i < schema->num_fields(); ++i) {
       const arrow::Field& field = *schema->field(i);
       if (arrow::is_nested(field.type()->id()) || field.name() == origin_column)
@@ -282,16 +292,20 @@ private:
 
   /// By the condition of the job, in a pass of its own, because columns have
   /// other types there; empty: all.
-  std::vector<bool> rows_taken(const stored_file& file) const {
+  std::vector<bool> rows_taken(const stored_file& file) {
     std::vector<bool> out;
     if (spec_.where.empty())
       return out;
-    const row_condition where(spec_.where, request_.pointer + "/where");
+    if (!where_)
+      where_.emplace(spec_.where, request_.pointer + "/where");
     const std::unique_ptr<record_stream> from =
         open_table(spec_, request_, file);
+    where_->read_alike(*from, {});
     const std::shared_ptr<arrow::Schema> schema = from->schema();
-    const std::vector<int> columns = where.columns(without_origin(*schema));
-    const bound_expression condition = where.bind(*schema, columns);
+    const std::vector<int> columns =
+        where_->columns(without_origin(*schema), file.name);
+    const bound_expression condition =
+        where_->bind(*schema, columns, file.name);
     from->choose(columns);
     while (const std::shared_ptr<arrow::RecordBatch> batch = from->next()) {
       const size_t before = out.size();
@@ -321,12 +335,21 @@ private:
     return out;
   }
 
+  /// A run takes the columns of the first file.
+  void note_lacking(const stored_file& file, const arrow::Schema& schema) {
+    for (column_survey& one : out_.columns)
+      if (one.lacking.empty() && schema.GetFieldIndex(one.name) < 0)
+        one.lacking = file.name;
+  }
+
   size_t column(const std::string& name) {
     const auto [known, fresh] = by_name_.emplace(name, out_.columns.size());
     if (fresh) {
       column_survey& one = out_.columns.emplace_back();
       one.name = name;
       one.why = "text";
+      one.later = !first_.empty();
+      one.lacking = first_;
     }
     return known->second;
   }
@@ -350,12 +373,18 @@ private:
       one.problems.push_back(
           cells(one.numbers, "with numbers", one.first_number) +
           ", in a column that begins with text");
+    if (one.use != column_use::left_out && !one.lacking.empty())
+      one.problems.push_back("is not in " + printable(one.lacking));
     if (one.use != column_use::left_out && one.misfits > 0)
       one.problems.push_back(
           cells(one.misfits,
                 "that are not of the type " + spec_.columns.at(one.name) +
                     " ('" + printable(one.first_misfit.text, shown_max) + "')",
                 one.first_misfit));
+    if (text_label && one.numbers > 0)
+      one.problems.push_back(
+          cells(one.numbers, "with numbers", one.first_number) +
+          ", in labels that begin with text");
     if (one.use != column_use::label && one.use != column_use::feature)
       return;
     if (one.missing > 0)
@@ -391,6 +420,8 @@ private:
   const source_request& request_;
   const stated_types stated_;
   std::vector<stored_file> files_;
+  std::optional<row_condition> where_;
+  std::string first_; // file that has rows; empty: not read yet
   table_survey out_;
   std::map<std::string, size_t> by_name_; // its columns
 };

@@ -40,6 +40,8 @@ struct column_survey {
   bool whole = true;    // all usable numbers are
   double least = 0;     // of the usable numbers
   double most = 0;
+  std::string lacking;                   // the first file without it
+  bool later = false;                    // that is the first of all
   std::map<std::string, uint64_t> words; // texts and how often, the first some
   surveyed_cell first_missing, first_text, first_number, first_unusable,
       first_misfit;

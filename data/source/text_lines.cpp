@@ -44,7 +44,7 @@ text_lines::text_lines(const stream_file& file, int64_t line_bytes_max)
   }
   // A brace is how JSON lines begin; what is of other kinds is told below.
   const known_content is = content_of(head, file.tail(looked_at));
-  if (!is.name.empty() && !head.starts_with("{"))
+  if (is.name == text_in_utf16 || (!is.name.empty() && !head.starts_with("{")))
     file.refuse("this is " + std::string(is.name) + "; " +
                 std::string(is.remedy));
 }

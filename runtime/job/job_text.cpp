@@ -84,6 +84,22 @@ std::string line_and_column(std::string_view text, size_t read) {
   return "line " + std::to_string(line) + ", column " + std::to_string(column);
 }
 
+/// For those who write other languages, too; `read`: with the offending byte.
+std::string advice_at(std::string_view text, size_t read) {
+  if (read < 2 || read > text.size())
+    return {};
+  const char found = text[read - 1];
+  const size_t last = text.find_last_not_of(" \t\r\n", read - 2);
+  const char before = last == std::string_view::npos ? ' ' : text[last];
+  if (found == '.' && (before == ':' || before == ',' || before == '['))
+    return "; a number begins with a digit, as 0.5 does";
+  if ((found == '}' || found == ']') && before == ',')
+    return "; nothing follows the comma before it: remove that";
+  if (found == '/' || found == '#')
+    return "; JSON has no comments";
+  return {};
+}
+
 } // namespace
 
 failure read_json_text(std::string_view text, errc code, std::string_view what,
@@ -104,7 +120,9 @@ failure read_json_text(std::string_view text, errc code, std::string_view what,
     where = checker.at_end && text.empty()
                 ? " (the text is empty)"
                 : " at " + line_and_column(text, checker.position);
-  return {code, name + " is not valid JSON" + where + ": " + checker.problem,
+  return {code,
+          name + " is not valid JSON" + where + ": " + checker.problem +
+              advice_at(text, checker.position),
           ""};
 }
 

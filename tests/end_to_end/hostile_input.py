@@ -122,6 +122,11 @@ class HostileInput(BallastTest):
         self.assertEqual([(entry["sources"], entry["train_rows"],
                            entry["in_use"]) for entry in whole],
                          [([str(self.folder / "t.csv")], 5000, False)])
+        manifest = self.folder / "cache" / whole[0]["entry"] / "manifest.json"
+        manifest.unlink()
+        manifest.mkdir()
+        self.assertIn("damaged: `ballast cache clear` removes it",
+                      self.ballast("cache", "list").out)
         self.assertIn("removed 2 entries", self.ballast("cache", "clear").out)
         self.assertEqual(json.loads(
             self.ballast("cache", "list", "--json").out)["entries"], [])

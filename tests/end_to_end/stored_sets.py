@@ -102,6 +102,14 @@ class StoredSets(BallastTest):
         (place / "manifest.json").write_text(good.replace('"version":1',
                                                           '"version":9'))
         told(str(place), "manifest.json")
+        (place / "manifest.json").write_text(good[:200])
+        # Not where a copy of it lay, and what is said to do works.
+        one = self.refused(2, [f"{place}/manifest.json", "was cut off",
+                               "remove what lies there, and write it again"],
+                           "validate", "--data",
+                           self.write("one.json", self.trained_on(place)))
+        self.assertNotIn(".tmp", one.err)
+        self.assertNotIn("prepare the set again", one.err)
         (place / "manifest.json").write_text(good)
         (place / "test.arrow").rename(place / "gone")
         told(str(place), "lacks test.arrow", "write it again")

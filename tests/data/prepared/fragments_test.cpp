@@ -204,6 +204,37 @@ TEST(files_apart, may_be_archives_of_images) {
   EXPECT_EQ(warned.lines.size(), 1u);
 }
 
+TEST(files_apart, meet_a_condition_by_the_types_of_those_before) {
+  temporary_folder folder;
+  const std::vector<std::string> words{"", "rome", "", "7", "rome", "12"};
+  for (size_t i = 0; i < words.size(); ++i) {
+    std::string text = "a,word,other,y\n";
+    for (int row = 0; row < 20; ++row)
+      text += std::to_string(row + 100 * int(i)) + "," + words[i] + "," +
+              words[5 - i] + "," + std::to_string(row % 2) + "\n";
+    folder.write(std::to_string(i) + ".csv", text);
+  }
+  int caches = 0;
+  for (const char* where :
+       {"word = 'rome' or word = '7'", "word is null or other is null",
+        "word < other or word is null", "length(word) = 2 or a < 20"}) {
+    job what = job_of(table_source(source_format::csv,
+                                   (folder / "*.csv").string(), "y", {"a"}),
+                      7);
+    what.data.train.where = where;
+    const auto prepared = [&](const prepare_options& how) {
+      const auto cache = folder / ("cache" + std::to_string(caches++));
+      try {
+        return description_of(*prepare(what, cache, how));
+      } catch (const ballast_error& error) {
+        return std::string(error.what());
+      }
+    };
+    heard ear;
+    EXPECT_EQ(prepared(apart(ear)), prepared({})) << where;
+  }
+}
+
 TEST(files_apart, are_refused_with_the_same_words) {
   temporary_folder folder;
   const auto with = [](int number, const std::string& row) {
@@ -216,8 +247,9 @@ TEST(files_apart, are_refused_with_the_same_words) {
   auto no_column = files_with("texts");
   no_column[3] = "a,c,word,user,y\n1,2,w,1,z\n";
   int caches = 0;
-  for (const auto& files : {with(5, "1,NaN?,w1,1,z\n"), two, no_column,
-                            with(2, "1,2,7,1,z\n"), with(6, "1,2,w1,1,\n")}) {
+  for (const auto& files :
+       {with(5, "1,NaN?,w1,1,z\n"), two, no_column, with(2, "1,2,7,1,z\n"),
+        with(6, "1,2,w1,1,\n"), with(4, "1,2,w1,1,7\n")}) {
     const job what = job_over(folder, "texts", files);
     const std::string number = std::to_string(caches++);
     const std::string said = refusal_of(what, folder / ("a" + number), {});
@@ -225,6 +257,23 @@ TEST(files_apart, are_refused_with_the_same_words) {
     heard ear;
     EXPECT_EQ(refusal_of(what, folder / ("b" + number), apart(ear)), said);
   }
+}
+
+TEST(files_apart, that_changed_meanwhile_are_no_damaged_ones) {
+  temporary_folder folder;
+  std::vector<std::string> files = files_with("numbers");
+  files[4] += "here,is,no,number,0\n";
+  const job what = job_over(folder, "numbers", files);
+  prepare_options how;
+  how.apart.worth_bytes = 0;
+  // Before it is read for the second time, which refuses it.
+  how.apart.note = [&](const std::string& line) {
+    if (line.find("numbers4.csv is read in its turn") != std::string::npos)
+      folder.write("numbers4.csv", files[4] + "1,2\n");
+  };
+  EXPECT_THAT(refusal_of(what, folder / "cache", how),
+              HasSubstr("numbers4.csv: changed while the data were prepared; "
+                        "try again when it is complete"));
 }
 
 TEST(files_apart, that_were_read_before_are_not_read_again) {

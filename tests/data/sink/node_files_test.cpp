@@ -129,6 +129,19 @@ TEST_F(node_files, are_not_written_of_a_source_that_changes_meanwhile) {
               has_all({"in.csv: changed while it was read"}));
 }
 
+TEST_F(node_files, of_a_source_that_changes_meanwhile_name_that_before_damage) {
+  const job what = of("in.csv");
+  const source_versions sources(what.data, {"a", "in"}, {});
+  const auto damaged = [] {
+    throw ballast_error(errc::invalid_data, "in.csv: is damaged");
+  };
+  EXPECT_THAT(refusal_of([&] { sources.check_after(damaged); }),
+              has_all({"in.csv: is damaged"}));
+  std::ofstream(folder_ / "in.csv", std::ios::app) << "dan,1,rome\n";
+  EXPECT_THAT(refusal_of([&] { sources.check_after(damaged); }),
+              has_all({"in.csv: changed while it was read"}));
+}
+
 TEST_F(node_files, of_several_are_all_taken_back_if_one_fails) {
   // What is there when the last one is published, but was not before.
   const job what = of("in.csv");

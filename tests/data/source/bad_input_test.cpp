@@ -287,7 +287,7 @@ TEST_F(bad_input, parquet) {
     GTEST_SKIP() << "Arrow is not built for the thread sanitizer";
   refuses(job_of(table_source(source_format::parquet,
                               folder_.write("t.parquet", "no"), "y")),
-          {(folder_ / "t.parquet").string(), "cannot be read as Parquet"});
+          {(folder_ / "t.parquet").string(), "is no Parquet file"});
   arrow::DoubleBuilder x;
   arrow::Int32Builder y;
   arrow::StringBuilder name;

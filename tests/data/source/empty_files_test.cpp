@@ -4,8 +4,7 @@
 #include "data/graph/graph_stream.hpp"
 #include "data/source/source_table.hpp"
 #include "data/source/table_survey.hpp"
-#include "tests/data/source/stream_tester.hpp"
-#include "tests/data/source_builders.hpp"
+#include "tests/data/source/table_files.hpp"
 
 #include <gmock/gmock.h>
 
@@ -88,6 +87,52 @@ TEST_F(empty_files, are_passed_over_in_a_graph_and_in_a_survey) {
   const table_survey found = survey(all(source_format::csv), {});
   EXPECT_EQ(found.rows, 2u);
   EXPECT_TRUE(found.clean());
+}
+
+/// Its columns count for nothing, wherever it stands.
+TEST_F(empty_files, with_types_are_passed_over_and_told) {
+  const auto own = arrow::schema(
+      {arrow::field("z", arrow::float64()), arrow::field("y", arrow::utf8())});
+  const auto with_rows = arrow::schema(
+      {arrow::field("a", arrow::float64()), arrow::field("y", arrow::int64())});
+  for (source_format format :
+       {source_format::parquet, source_format::arrow, source_format::orc}) {
+    const std::string kind = "." + to_string(format);
+    write_rows(path("p1" + kind), own, "[]");
+    write_rows(path("p2" + kind), with_rows,
+               R"([{"a":1,"y":0},{"a":2,"y":1}])");
+    write_rows(path("p3" + kind), own, "[]");
+    source_spec source = all(format);
+    source.features.clear();
+    const source_table table = read_source(source, {});
+    EXPECT_THAT(table.columns, ElementsAre("a"));
+    EXPECT_THAT(table.notes, ElementsAre("2 files have no rows, the first is " +
+                                         path("p1" + kind)));
+    EXPECT_TRUE(survey(source, {}).clean());
+    data_spec data;
+    data.sources["in"] = source;
+    data.sources["in"].label.clear();
+    graph_stream rows(data, "in", {});
+    rows.choose({0, 1});
+    EXPECT_THAT(rows_of(rows), ElementsAre("1 0", "2 1"));
+  }
+}
+
+TEST_F(empty_files, with_types_still_have_columns_where_all_are_empty) {
+  const auto columns = arrow::schema({arrow::field("a", arrow::float64())});
+  write_rows(path("p1.parquet"), columns, "[]");
+  write_rows(path("p2.parquet"), columns, "[]");
+  data_spec data;
+  data.sources["in"] = all(source_format::parquet);
+  graph_stream rows(data, "in", {});
+  EXPECT_EQ(rows.schema()->field(0)->name(), "a");
+  rows.choose({0});
+  EXPECT_THAT(rows_of(rows), ElementsAre());
+  source_spec source = all(source_format::parquet);
+  source.label = "a";
+  source.features.clear();
+  EXPECT_THAT(refusal_of([&] { read_source(source, {}); }),
+              HasSubstr("has no "));
 }
 
 } // namespace

@@ -187,7 +187,7 @@ TEST(jsonl_stream_refuses, lines_that_are_no_object) {
       {"{a: 1}\n", "row 1 (line 1): is no valid JSON"},
       {"", "has no rows, so its columns are unknown"},
       {"\n\n", "has no rows, so its columns are unknown"},
-      {"\xFF\xFE{ ", "UTF-16; convert it to UTF-8"},
+      {"\xFF\xFE{ ", "UTF-16; convert it with `iconv -f UTF-16"},
       {"PAR1....PAR1", "this is Parquet; set format to parquet"},
       {"a,b\n1,2\n", "row 1 (line 1): expected one JSON object"},
   };

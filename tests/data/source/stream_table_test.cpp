@@ -228,9 +228,10 @@ public:
     source_request request;
     request.like = like;
     request.test = like != nullptr;
-    return read_source(table_source(source_format::csv,
-                                    folder_.write(name, text), "kind", {"x"}),
-                       request);
+    source_spec source = table_source(source_format::csv,
+                                      folder_.write(name, text), "kind", {"x"});
+    source.columns = columns_;
+    return read_source(source, request);
   }
   std::string refusal(const std::string& text,
                       const source_table* like = nullptr) const {
@@ -243,6 +244,7 @@ public:
   }
 
   temporary_folder folder_;
+  std::map<std::string, std::string> columns_;
 };
 
 TEST_F(text_labels, are_classes_by_the_order_of_their_names) {
@@ -256,7 +258,9 @@ TEST_F(text_labels, are_classes_by_the_order_of_their_names) {
 }
 
 TEST_F(text_labels, of_a_test_set_are_those_of_the_training_set) {
+  columns_ = {{"kind", "text"}};
   const source_table train = read("a.csv", "x,kind\n1,b\n2,a\n3,7\n");
+  columns_.clear();
   EXPECT_THAT(train.class_names, ElementsAre("7", "a", "b"));
   EXPECT_THAT(read("t.csv", "x,kind\n5,7\n6,b\n", &train).labels,
               ElementsAre(0, 2))
@@ -274,6 +278,9 @@ TEST_F(text_labels, that_are_missing_are_named) {
 TEST_F(text_labels, do_not_mix_with_numbers) {
   EXPECT_THAT(refusal("x,kind\n1,0\n2,pear\n"),
               HasSubstr("row 2 (line 3), column 'kind': expected a number"));
+  EXPECT_THAT(refusal("x,kind\n1,pear\n2,0\n"),
+              HasSubstr("row 2 (line 3), column 'kind': the label is a number, "
+                        "others are text"));
 }
 
 } // namespace

@@ -60,7 +60,7 @@ TEST_F(a_survey, names_the_row_that_is_none) {
     of("x,y\n1,0\n2\n");
     ADD_FAILURE() << "was taken";
   } catch (const ballast_error& error) {
-    EXPECT_THAT(error.what(), HasSubstr("row 2 (line 3) has 1 columns"));
+    EXPECT_THAT(error.what(), HasSubstr("row 2 (line 3) has 1 column,"));
   }
 }
 

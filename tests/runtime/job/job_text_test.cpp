@@ -34,6 +34,9 @@ TEST(job_text, gives_line_and_column_of_a_syntax_error) {
       {"{\"seed\": 1e999}", "1e999 is too large"},
       {"[1]", "expected an object"},
       {"{\"seed\": 1} x", "line 1, column 13"},
+      {"{\"seed\": .5}", "; a number begins with a digit, as 0.5 does"},
+      {"{\"seed\": 1, }", "; nothing follows the comma before it"},
+      {"{\"seed\": 1 // a\n}", "; JSON has no comments"},
   };
   for (const auto& [text, says] : table) {
     job_result result = parse_job(text, {}, "");
