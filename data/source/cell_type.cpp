@@ -220,12 +220,12 @@ bool read_whole_cell(const cell_type& type, std::string_view cell,
   return (!type.exact || is_kept(type.is, cell)) && read_whole(cell, out);
 }
 
-bool common_type::silent() const {
+bool common_cell_type::silent() const {
   return std::none_of(std::begin(seen_) + 1, std::end(seen_),
                       [](bool one) { return one; });
 }
 
-column_type common_type::type() const {
+column_type common_cell_type::type() const {
   if (silent())
     return column_type::float64;
   if (saw(cell_form::zeros) || saw(cell_form::beyond) || saw(cell_form::word) ||

@@ -56,7 +56,7 @@ bool read_whole_cell(const cell_type& type, std::string_view cell,
                      int64_t& out);
 
 /// What the cells of a column have in common.
-class common_type {
+class common_cell_type {
 public:
   void see(std::string_view cell) { seen_[size_t(form_of(cell))] = true; }
   /// No cell so far says anything.

@@ -160,7 +160,7 @@ void csv_stream::look_ahead(size_t bytes_max, See see, Enough enough) {
 /// By all cells of the first block that has rows; more of them where a column
 /// has said nothing by then.
 void csv_stream::find_exact() {
-  std::vector<common_type> common(format_.columns.size());
+  std::vector<common_cell_type> common(format_.columns.size());
   const auto silent = [&] {
     for (size_t i = 0; i < common.size(); ++i)
       if (!format_.columns[i].type.stated && common[i].silent())
@@ -221,7 +221,7 @@ void csv_stream::find_numeric() {
 /// By most cells of the first rows, each of which may be wrong.
 void csv_stream::find_common() {
   struct counted {
-    common_type numbers;
+    common_cell_type numbers;
     size_t number = 0;
     size_t words = 0;
   };

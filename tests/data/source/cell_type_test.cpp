@@ -39,13 +39,13 @@ TEST(cell_form, tells_how_a_number_is_written) {
 }
 
 column_type type_of(const std::vector<std::string>& cells) {
-  common_type out;
+  common_cell_type out;
   for (const std::string& cell : cells)
     out.see(cell);
   return out.type();
 }
 
-TEST(common_type, keeps_what_the_cells_are_written_with) {
+TEST(common_cell_type, keeps_what_the_cells_are_written_with) {
   EXPECT_EQ(type_of({"1", "", "-3"}), column_type::int64);
   EXPECT_EQ(type_of({"9223372036854775807", "1"}), column_type::int64);
   EXPECT_EQ(type_of({"1", "2.5"}), column_type::float64);
