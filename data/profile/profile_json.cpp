@@ -39,7 +39,8 @@ ordered_json number_json(const column_profile& of) {
                        {"below", far.below},
                        {"above", far.above}};
   }
-  out["histogram"] = ranked.histogram(histogram_bins);
+  const counted_values::histogram bins = ranked.in_bins(histogram_bins);
+  out["histogram"] = {{"width", bins.width}, {"rows", bins.counts}};
   return out;
 }
 

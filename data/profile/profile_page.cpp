@@ -76,7 +76,7 @@ std::string fact(const std::string& name, const std::string& is) {
 }
 
 std::string histogram_of(const column_profile& of) {
-  const std::vector<uint64_t> counts = of.numbers.ranked().histogram(bars);
+  const std::vector<uint64_t> counts = of.numbers.ranked().in_bins(bars).counts;
   const uint64_t most = *std::max_element(counts.begin(), counts.end());
   std::string out = "<svg viewBox=\"0 0 240 64\" width=\"240\" height=\"64\" "
                     "role=\"img\" aria-label=\"histogram\">";
@@ -85,7 +85,9 @@ std::string histogram_of(const column_profile& of) {
     const double height =
         counts[i] == 0 ? 0
                        : std::max(1.0, 62 * double(counts[i]) / double(most));
-    out += "<rect x=\"" + std::to_string(i * 10) + "\" width=\"9\" y=\"" +
+    const double width = 240 / double(counts.size());
+    out += "<rect x=\"" + number("%.1f", double(i) * width) + "\" width=\"" +
+           number("%.1f", std::max(1.0, width - 1)) + "\" y=\"" +
            number("%.1f", 64 - height) + "\" height=\"" +
            number("%.1f", height) + "\"><title>" + std::to_string(counts[i]) +
            "</title></rect>";

@@ -97,15 +97,15 @@ void look_at_numbers(const std::vector<double>& values,
   numbers.counts.add(finite);
 }
 
-void add_word(profiler::column_part& to, std::string_view word,
-              uint64_t times) {
-  const auto found = to.words.find(word);
-  if (found != to.words.end())
-    found->second += times;
-  else if (to.words.size() < profiler::words_max)
-    to.words.emplace(std::string(word), times);
+void add_word(profiler::column_part& to, uint64_t hash, std::string_view word,
+              uint64_t rows) {
+  const auto found = to.words.find(hash);
+  if (found != to.words.end() && found->second.word == word)
+    found->second.rows += rows;
+  else if (found == to.words.end() && to.words.size() < profiler::words_max)
+    to.words.emplace(hash, profiler::counted_word{std::string(word), rows});
   else
-    to.about.words.others += times;
+    to.about.words.others += rows;
 }
 
 void look_at_words(const std::shared_ptr<arrow::Array>& column,
@@ -116,6 +116,7 @@ void look_at_words(const std::shared_ptr<arrow::Array>& column,
   bool first = true;
   // Equal words often follow each other.
   std::string_view last;
+  uint64_t last_hash = 0;
   uint64_t times = 0;
   for (int64_t row = 0; row < texts.length(); ++row) {
     if (texts.IsNull(row)) {
@@ -128,20 +129,21 @@ void look_at_words(const std::shared_ptr<arrow::Array>& column,
     words.least_bytes = first ? bytes : std::min(words.least_bytes, bytes);
     words.most_bytes = std::max(words.most_bytes, bytes);
     words.empty += bytes == 0 ? 1 : 0;
-    hashes[size_t(row)] = XXH3_64bits(word.data(), word.size());
-    to.different.add(hashes[size_t(row)]);
-    if (times > 0 && word == last) {
-      ++times;
-    } else {
-      if (times > 0)
-        add_word(to, last, times);
-      last = word;
-      times = 1;
-    }
     first = false;
+    if (times > 0 && word == last) {
+      hashes[size_t(row)] = last_hash;
+      ++times;
+      continue;
+    }
+    if (times > 0)
+      add_word(to, last_hash, last, times);
+    last = word;
+    last_hash = hashes[size_t(row)] = XXH3_64bits(word.data(), word.size());
+    times = 1;
+    to.different.add(last_hash);
   }
   if (times > 0)
-    add_word(to, last, times);
+    add_word(to, last_hash, last, times);
 }
 
 void merge_words(profiler::column_part& into,
@@ -155,8 +157,15 @@ void merge_words(profiler::column_part& into,
   a.most_bytes = std::max(a.most_bytes, b.most_bytes);
   a.empty += b.empty;
   a.others += b.others;
-  for (const auto& [word, times] : later.words)
-    add_word(into, word, times);
+  // In an order that is not that of a table in memory: what no longer fits is
+  // the same wherever this runs.
+  std::vector<const std::pair<const uint64_t, profiler::counted_word>*> fresh;
+  for (const auto& one : later.words)
+    fresh.push_back(&one);
+  std::sort(fresh.begin(), fresh.end(),
+            [](const auto* x, const auto* y) { return x->first < y->first; });
+  for (const auto* one : fresh)
+    add_word(into, one->first, one->second.word, one->second.rows);
 }
 
 void merge_column(profiler::column_part& into,
@@ -265,10 +274,11 @@ table_profile profiler::finish(std::string source) {
             ? double(one.words.size())
             : one.different.estimate();
     auto& words = one.about.words.words;
-    words.assign(one.words.begin(), one.words.end());
-    std::stable_sort(
-        words.begin(), words.end(),
-        [](const auto& a, const auto& b) { return a.second > b.second; });
+    for (const auto& [hash, counted] : one.words)
+      words.emplace_back(counted.word, counted.rows);
+    std::sort(words.begin(), words.end(), [](const auto& a, const auto& b) {
+      return a.second != b.second ? a.second > b.second : a.first < b.first;
+    });
     all_seen = all_seen && one.about.kind != profiled_kind::other;
     out.columns.push_back(std::move(one.about));
   }

@@ -8,9 +8,10 @@
 
 #include <arrow/type_fwd.h>
 
-#include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace ballast::data {
@@ -22,10 +23,14 @@ public:
   /// Columns of numbers of which all pairs are correlated.
   static constexpr size_t correlated_max = 64;
 
+  struct counted_word {
+    std::string word;
+    uint64_t rows = 0;
+  };
   struct column_part {
     column_profile about; // without its words in order
     distinct_count different;
-    std::map<std::string, uint64_t, std::less<>> words;
+    std::unordered_map<uint64_t, counted_word> words; // by their hash
   };
   struct part {
     std::vector<column_part> columns;

@@ -96,7 +96,8 @@ double origin_of(std::vector<double> values) {
 
 counted_values::counted_values(const value_counts& of, double least,
                                double most, bool whole)
-    : buckets_(of.buckets()), count_(of.count()), least_(least), most_(most) {
+    : buckets_(of.buckets()), count_(of.count()), least_(least), most_(most),
+      whole_(whole) {
   uint64_t end = 0;
   for (value_counts::bucket& one : buckets_) {
     one.least = std::clamp(one.least, least, most);
@@ -138,13 +139,19 @@ double counted_values::below(double value) const {
                       (found->most - found->least);
 }
 
-std::vector<uint64_t> counted_values::histogram(size_t bins) const {
-  std::vector<uint64_t> out(bins);
-  const double width = most_ - least_;
+counted_values::histogram counted_values::in_bins(size_t bins_max) const {
+  const double span = most_ - least_;
+  histogram out{span / double(bins_max), {}};
+  size_t bins = span > 0 ? bins_max : 1;
+  if (whole_) {
+    out.width = std::max(1.0, std::ceil((span + 1) / double(bins_max)));
+    bins = size_t(std::floor(span / out.width)) + 1;
+  }
+  out.counts.resize(bins);
   for (const value_counts::bucket& one : buckets_) {
     const double middle = one.least + (one.most - one.least) / 2;
-    const double at = width > 0 ? (middle - least_) / width : 0;
-    out[std::min(bins - 1, size_t(at * double(bins)))] += one.count;
+    const double at = out.width > 0 ? (middle - least_) / out.width : 0;
+    out.counts[std::min(bins - 1, size_t(at))] += one.count;
   }
   return out;
 }

@@ -65,8 +65,14 @@ public:
   double quantile(double part) const;
   /// How many are below, in proportion within a bucket.
   double below(double value) const;
-  /// `bins` of equal width from the least to the most.
-  std::vector<uint64_t> histogram(size_t bins) const;
+  /// Counts in bins of equal width from the least on.
+  struct histogram {
+    double width = 0;
+    std::vector<uint64_t> counts;
+  };
+  /// Of at most so many bins: of whole numbers each has as many, so that none
+  /// stands out for that.
+  histogram in_bins(size_t bins_max) const;
 
 private:
   std::vector<value_counts::bucket> buckets_; // within least and most
@@ -74,6 +80,7 @@ private:
   uint64_t count_ = 0;
   double least_ = 0;
   double most_ = 0;
+  bool whole_ = false;
 };
 
 } // namespace ballast::data

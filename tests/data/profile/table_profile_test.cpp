@@ -17,6 +17,7 @@ namespace {
 
 using ::testing::DoubleNear;
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 using ::testing::Pair;
 
@@ -228,6 +229,19 @@ TEST(value_counts, know_each_value_to_within_a_fifth_of_a_percent) {
     EXPECT_LE(ranked.quantile(part), most + 0.005 * std::abs(most)) << part;
   }
   EXPECT_EQ(ranked.quantile(1), values.back());
+}
+
+TEST(value_counts, give_each_bin_as_many_whole_numbers) {
+  value_counts counts;
+  std::vector<double> values;
+  for (int i = 0; i < 600; ++i)
+    values.push_back(20 + i % 60);
+  counts.add(values);
+  const auto found = counted_values(counts, 20, 79, true).in_bins(24);
+  EXPECT_EQ(found.width, 3);
+  EXPECT_THAT(found.counts, ElementsAreArray(std::vector<uint64_t>(20, 30)));
+  const auto few = counted_values(counts, 20, 79, true).in_bins(100);
+  EXPECT_EQ(few.counts.size(), 60u);
 }
 
 TEST(value_counts, are_as_fine_as_the_values_are_close_to_each_other) {
