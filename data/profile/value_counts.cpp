@@ -32,21 +32,34 @@ value_counts::value_counts(const value_counts& other) : origin_(other.origin_) {
 value_counts& value_counts::operator=(const value_counts& other) {
   if (this == &other)
     return *this;
-  pages_.clear();
+  groups_.clear();
   count_ = 0;
   origin_ = other.origin_;
   merge(other);
   return *this;
 }
 
+value_counts::page& value_counts::page_of(size_t sign_and_exponent) {
+  std::unique_ptr<group>& some = groups_[sign_and_exponent / pages];
+  if (!some)
+    some = std::make_unique<group>();
+  std::unique_ptr<page>& at = (*some)[sign_and_exponent % pages];
+  if (!at)
+    at = std::make_unique<page>();
+  return *at;
+}
+
 void value_counts::add(std::span<const double> values) {
-  if (pages_.empty())
-    pages_.resize(pages);
+  groups_.resize(groups);
+  // Most values are of the size of the one before.
+  size_t last = SIZE_MAX;
+  page* at = nullptr;
   for (const double value : values) {
     const uint64_t bits = ordered(value - origin_);
-    std::unique_ptr<page>& at = pages_[bits >> page_shift];
-    if (!at)
-      at = std::make_unique<page>();
+    if (const size_t which = bits >> page_shift; which != last) {
+      at = &page_of(which);
+      last = which;
+    }
     ++(*at)[bits >> count_shift & (page_size - 1)];
   }
   count_ += values.size();
@@ -55,30 +68,29 @@ void value_counts::add(std::span<const double> values) {
 void value_counts::merge(const value_counts& other) {
   if (other.count_ == 0)
     return;
-  if (pages_.empty())
-    pages_.resize(pages);
-  for (size_t i = 0; i < pages; ++i) {
-    if (!other.pages_[i])
-      continue;
-    if (!pages_[i])
-      pages_[i] = std::make_unique<page>();
-    for (size_t k = 0; k < page_size; ++k)
-      (*pages_[i])[k] += (*other.pages_[i])[k];
-  }
+  groups_.resize(groups);
+  for (size_t i = 0; i < groups; ++i)
+    for (size_t k = 0; other.groups_[i] && k < pages; ++k)
+      if (const auto& from = (*other.groups_[i])[k]) {
+        page& to = page_of(i * pages + k);
+        for (size_t n = 0; n < page_size; ++n)
+          to[n] += (*from)[n];
+      }
   count_ += other.count_;
 }
 
 std::vector<value_counts::bucket> value_counts::buckets() const {
   std::vector<bucket> out;
-  for (size_t i = 0; i < pages_.size(); ++i)
-    for (size_t k = 0; pages_[i] && k < page_size; ++k)
-      if (const uint64_t count = (*pages_[i])[k]; count > 0) {
-        const uint64_t first = uint64_t(i) << page_shift | uint64_t(k)
-                                                               << count_shift;
-        const uint64_t last = first | ((uint64_t{1} << count_shift) - 1);
-        out.push_back(
-            {origin_ + number_of(first), origin_ + number_of(last), count});
-      }
+  for (size_t i = 0; i < groups_.size(); ++i)
+    for (size_t k = 0; groups_[i] && k < pages; ++k)
+      for (size_t n = 0; (*groups_[i])[k] && n < page_size; ++n)
+        if (const uint64_t count = (*(*groups_[i])[k])[n]; count > 0) {
+          const uint64_t first = uint64_t(i * pages + k) << page_shift |
+                                 uint64_t(n) << count_shift;
+          const uint64_t last = first | ((uint64_t{1} << count_shift) - 1);
+          out.push_back(
+              {origin_ + number_of(first), origin_ + number_of(last), count});
+        }
   return out;
 }
 

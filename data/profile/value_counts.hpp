@@ -42,11 +42,17 @@ public:
   std::vector<bucket> buckets() const;
 
 private:
-  static constexpr size_t pages = 4096; // of sign and exponent
+  /// Of sign and exponent, in groups, because a table may have thousands of
+  /// columns and few of them values of all sizes.
+  static constexpr size_t groups = 64;
+  static constexpr size_t pages = 64; // of a group
   static constexpr size_t page_size = 256;
   using page = std::array<uint64_t, page_size>;
+  using group = std::array<std::unique_ptr<page>, pages>;
 
-  std::vector<std::unique_ptr<page>> pages_; // empty: none
+  page& page_of(size_t sign_and_exponent);
+
+  std::vector<std::unique_ptr<group>> groups_; // empty: none
   uint64_t count_ = 0;
   double origin_;
 };
