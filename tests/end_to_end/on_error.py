@@ -172,7 +172,7 @@ class OnError(BallastTest):
         self.refused(2, ["rows-0.csv: row 1358 (line 1359) has 2 columns"],
                      "data", "profile", source)
         one = self.ballast("data", "profile", source, "--on-error", "skip")
-        self.assertIn(f"1 of {ROWS // FILES} rows was left out", one.out)
+        self.assertIn(f"2 of {ROWS // FILES} rows were left out", one.out)
 
     def test_data_split_writes_them_beside_its_files(self):
         parts = [self.folder / "one.parquet", self.folder / "two.csv"]
