@@ -154,15 +154,17 @@ double counted_values::below(double value) const {
 counted_values::histogram counted_values::in_bins(size_t bins_max) const {
   const double span = most_ - least_;
   histogram out{span / double(bins_max), {}};
-  size_t bins = span > 0 ? bins_max : 1;
-  if (whole_) {
+  // Between the largest numbers of both signs lies more than a number can say.
+  const bool wide = std::isinf(span);
+  size_t bins = span > 0 && !wide ? bins_max : 1;
+  if (whole_ && !wide) {
     out.width = std::max(1.0, std::ceil((span + 1) / double(bins_max)));
     bins = size_t(std::floor(span / out.width)) + 1;
   }
   out.counts.resize(bins);
   for (const value_counts::bucket& one : buckets_) {
     const double middle = one.least + (one.most - one.least) / 2;
-    const double at = out.width > 0 ? (middle - least_) / out.width : 0;
+    const double at = bins > 1 ? (middle - least_) / out.width : 0;
     out.counts[std::min(bins - 1, size_t(at))] += one.count;
   }
   return out;

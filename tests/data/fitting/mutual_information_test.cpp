@@ -88,8 +88,8 @@ told_rows told(size_t rows, uint64_t seed) {
     out.x.push_back(normal(counter_random(seed, 1), i));
     out.z.push_back(normal(counter_random(seed, 2), i));
     const bool far = std::abs(out.x.back()) > 1;
-    out.y.push_back(counter_random(seed, 3).unit(i) < 0.9 == far ? "far"
-                                                                 : "near");
+    const bool told = counter_random(seed, 3).unit(i) < 0.9;
+    out.y.push_back(told == far ? "far" : "near");
   }
   return out;
 }

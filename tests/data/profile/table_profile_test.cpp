@@ -244,6 +244,15 @@ TEST(value_counts, give_each_bin_as_many_whole_numbers) {
   EXPECT_EQ(few.counts.size(), 60u);
 }
 
+TEST(value_counts, of_the_largest_numbers_have_one_bin) {
+  const double most = std::numeric_limits<double>::max();
+  value_counts counts;
+  counts.add(std::vector<double>{-most, 0, most});
+  const counted_values ranked(counts, -most, most, true);
+  EXPECT_THAT(ranked.in_bins(24).counts, ElementsAre(3u));
+  EXPECT_EQ(ranked.quantile(0.5), 0);
+}
+
 TEST(value_counts, are_as_fine_as_the_values_are_close_to_each_other) {
   const counter_random random(3, 4);
   std::vector<double> values;
