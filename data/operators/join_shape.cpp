@@ -134,9 +134,8 @@ arrow::ArrayVector join_keys::of(const arrow::RecordBatch& rows) const {
   for (size_t i = 0; i < columns.size(); ++i) {
     const std::shared_ptr<arrow::Array> column = rows.column(columns[i]);
     const arrow::DataType& is = *column->type();
-    if (is.id() == arrow::Type::NA)
-      out.push_back(as_type(column, types[i]));
-    else if (!is_number(is)) // texts of all kinds have equal bytes
+    const bool is_empty = is.id() == arrow::Type::NA; // takes the other's type
+    if (!is_empty && !is_number(is)) // texts of all kinds have equal bytes
       out.push_back(column);
     else if (types[i]->id() == arrow::Type::DOUBLE &&
              is.id() == arrow::Type::INT64)
@@ -144,7 +143,7 @@ arrow::ArrayVector join_keys::of(const arrow::RecordBatch& rows) const {
     else if (types[i]->id() == arrow::Type::DOUBLE &&
              is.id() == arrow::Type::UINT64)
       out.push_back(as_float64<uint64_t>(*column));
-    else if (holds(*types[i], is))
+    else if (is_empty || holds(*types[i], is))
       out.push_back(as_type(column, types[i]));
     else
       out.push_back(as_int64(*column));
