@@ -20,9 +20,7 @@ using nlohmann::json;
 
 int do_data(const std::string& text, const store::work_watch& stop) {
   const json request = json::parse(text);
-  job_result parsed = parse_job(json_text(request.at("job")), {}, "/");
-  if (!parsed.value)
-    throw ballast_error(parsed.mistakes.at(0));
+  job what_to_do = job_in(request.at("job"));
   static const std::map<std::string, int (*)(const data_order&)> all{
       {"check", check_nodes},
       {"validate", validate_data},
@@ -37,9 +35,9 @@ int do_data(const std::string& text, const store::work_watch& stop) {
       {"keep_input", tell_input_kept}};
   const std::string what = request.at("do").get<std::string>();
   if (what != "check")
-    keep_standard_input(*parsed.value);
+    keep_standard_input(what_to_do);
   try {
-    const int code = all.at(what)({*parsed.value, request, stop});
+    const int code = all.at(what)({what_to_do, request, stop});
     std::cout.flush();
     return code;
   } catch (const ballast_error& error) {
@@ -56,6 +54,13 @@ int do_data(const std::string& text, const store::work_watch& stop) {
 }
 
 } // namespace
+
+job job_in(const json& text) {
+  job_result parsed = parse_job(json_text(text), {}, "/");
+  if (!parsed.value)
+    throw ballast_error(parsed.mistakes.at(0));
+  return *parsed.value;
+}
 
 } // namespace ballast::cli
 

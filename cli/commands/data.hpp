@@ -16,6 +16,9 @@ struct data_order {
   store::work_watch stop = {};
 };
 
+/// Of a request; throws its first mistake.
+job job_in(const nlohmann::json& text);
+
 /// Keeps the rows that come by standard input, if a source is that; the job has
 /// the name of their file then.
 void keep_standard_input(job& what);

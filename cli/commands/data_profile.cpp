@@ -29,19 +29,11 @@ struct profiled {
   std::optional<data::row_faults> faults;
 };
 
-/// Of the rows behind the last node, or of the source.
 profiled profiled_of(const job& what, const store::work_watch& stop) {
   profiled out{{}, data::row_faults::of(what.data)};
   out.table = data::profile_of(
       what.data, {.stop = stop, .faults = out.faults ? &*out.faults : nullptr});
   return out;
-}
-
-job job_in(const json& text) {
-  job_result parsed = parse_job(json_text(text), {}, "/");
-  if (!parsed.value)
-    throw ballast_error(parsed.mistakes.at(0));
-  return *parsed.value;
 }
 
 ordered_json json_of(const profiled& one) {

@@ -1,6 +1,7 @@
 #include "data/model/checkpoint_store.hpp"
 
 #include "data/base/content_hash.hpp"
+#include "data/base/file_hash.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/fault_point.hpp"
 #include "runtime/base/json_text.hpp"
@@ -86,20 +87,6 @@ std::optional<step_number> step_of(const fs::path& folder) {
   return step_number{out};
 }
 
-/// Hashes a file without loading all of it.
-std::string hash_of_file(const fs::path& path, uint64_t& bytes) {
-  std::ifstream in(path, std::ios::binary);
-  std::string block(size_t{1} << 20, '\0');
-  content_hash hash;
-  bytes = 0;
-  while (in.read(block.data(), std::streamsize(block.size())),
-         in.gcount() > 0) {
-    hash.update(block.data(), size_t(in.gcount()));
-    bytes += uint64_t(in.gcount());
-  }
-  return hex16(hash.digest());
-}
-
 /// The step named in the header of the state file; nothing if there is none.
 std::optional<std::string> step_inside(const fs::path& state) {
   constexpr uint64_t header_max = 100'000'000;
@@ -162,15 +149,14 @@ stored_checkpoint look_at(const fs::path& folder, step_number step) {
     out.holds.lineage = number_of_hex(told.value("lineage", ""));
     auto named = told.value("step", uint64_t{0});
     auto expected = told.value("bytes", uint64_t{0});
-    uint64_t bytes = 0;
-    std::string hash = hash_of_file(out.file, bytes);
+    const file_hash found = hash_of_file(out.file);
     std::string inside = step_inside(out.file).value_or(to_string(step));
     if (named != value(step))
       out.problem = "its manifest is of step " + std::to_string(named);
-    else if (bytes != expected)
-      out.problem = "its state has " + std::to_string(bytes) + " bytes of " +
-                    std::to_string(expected);
-    else if (hash != told.value("xxh64", ""))
+    else if (found.bytes != expected)
+      out.problem = "its state has " + std::to_string(found.bytes) +
+                    " bytes of " + std::to_string(expected);
+    else if (found.hex != told.value("xxh64", ""))
       out.problem = "its state does not match its checksum";
     else if (inside != to_string(step))
       out.problem = "its state is that of step " + inside;

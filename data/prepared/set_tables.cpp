@@ -2,6 +2,7 @@
 
 #include "data/base/arrow_support.hpp"
 #include "data/base/content_hash.hpp"
+#include "data/base/file_hash.hpp"
 #include "data/prepared/prepare_cache.hpp"
 #include "data/store/chunk.hpp"
 #include "runtime/base/fault_point.hpp"
@@ -96,18 +97,6 @@ void write_stream(const named_columns& columns,
   check_arrow(writer->WriteRecordBatch(*batch), failed, what);
   check_arrow(writer->Close(), failed, what);
   check_arrow(to->Close(), failed, what);
-}
-
-std::string checksum_of(const std::filesystem::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  content_hash hash;
-  std::vector<char> block(size_t{1} << 20);
-  while (in.read(block.data(), std::streamsize(block.size())) ||
-         in.gcount() > 0)
-    hash.update(block.data(), size_t(in.gcount()));
-  if (!in.eof())
-    throw ballast_error(errc::invalid_data, file.string() + " cannot be read");
-  return hex16(hash.digest());
 }
 
 /// The one batch of a table, and its columns by name and type.
@@ -368,7 +357,10 @@ std::string write_sample_table(const ledger::manifest& of,
       take_arrow(arrow::io::FileOutputStream::Open(to.string()), failed, what),
       failed, what);
   store::sync_path(to);
-  return checksum_of(to);
+  const file_hash written = hash_of_file(to);
+  if (!written.whole)
+    throw ballast_error(errc::invalid_data, to.string() + " cannot be read");
+  return written.hex;
 }
 
 void read_sample_table(const std::string& bytes, const std::string& name,

@@ -1,5 +1,6 @@
 #include "data/profile/profile_words.hpp"
 
+#include "runtime/base/counted.hpp"
 #include "runtime/base/printable.hpp"
 
 #include <algorithm>
@@ -220,10 +221,10 @@ std::string drift_of(const table_drift& of) {
 std::string profile_page(const table_profile& of, const table_drift* drift) {
   const std::string title = escaped(of.source);
   std::string out = page_head + title + page_style + "<h1>" + title +
-                    "</h1><p class=\"sum\">" + std::to_string(of.rows) +
-                    " rows, " + std::to_string(of.columns.size()) + " columns";
+                    "</h1><p class=\"sum\">" + counted(of.rows, "row") + ", " +
+                    counted(of.columns.size(), "column");
   if (of.repeated_rows)
-    out += ", " + std::to_string(*of.repeated_rows) + " repeated rows";
+    out += ", " + counted(*of.repeated_rows, "repeated row");
   out += "</p>\n";
   if (drift != nullptr)
     out += drift_of(*drift) + "<h2>Columns</h2>\n";

@@ -1,5 +1,6 @@
 #include "data/profile/profile_words.hpp"
 
+#include "runtime/base/counted.hpp"
 #include "runtime/base/printable.hpp"
 
 #include <algorithm>
@@ -88,10 +89,6 @@ std::string words_line(const column_profile& of) {
   return out + "\n";
 }
 
-std::string count_text(uint64_t rows, const std::string& of) {
-  return std::to_string(rows) + " " + of + (rows == 1 ? "" : "s");
-}
-
 } // namespace
 
 std::string value_text(const column_profile& of, double value) {
@@ -131,10 +128,10 @@ std::string value_text(const column_profile& of, double value) {
 }
 
 std::string describe(const table_profile& of) {
-  std::string out = printable(of.source) + ": " + count_text(of.rows, "row") +
-                    ", " + count_text(of.columns.size(), "column");
+  std::string out = printable(of.source) + ": " + counted(of.rows, "row") +
+                    ", " + counted(of.columns.size(), "column");
   if (of.repeated_rows)
-    out += ", " + count_text(*of.repeated_rows, "repeated row");
+    out += ", " + counted(*of.repeated_rows, "repeated row");
   out += "\n";
   std::vector<std::vector<std::string>> lines{
       {"column", "type", "missing", "different", "least", "25 %", "median",
@@ -183,7 +180,7 @@ std::string describe(const table_drift& of) {
     if (one.new_words.empty())
       continue;
     out += "  " + printable(one.name) + ": " +
-           count_text(one.new_word_rows, "row") + " with what was not there: ";
+           counted(one.new_word_rows, "row") + " with what was not there: ";
     for (size_t i = 0; i < one.new_words.size(); ++i)
       out += (i == 0 ? "" : ", ") + printable(one.new_words[i]);
     out += "\n";

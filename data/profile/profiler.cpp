@@ -18,21 +18,12 @@ namespace {
 constexpr uint64_t hash_of_missing = 0x6d697373696e6721;
 
 profiled_kind kind_of(const arrow::DataType& type) {
-  using arrow::Type;
-  switch (type.id()) {
-  case Type::DATE32:
-  case Type::DATE64:
-  case Type::TIMESTAMP:
+  if (is_of_kind(value_kind::times, type))
     return profiled_kind::times;
-  case Type::STRING:
-  case Type::LARGE_STRING:
-  case Type::BOOL:
-    return profiled_kind::words;
-  default:
-    return arrow::is_integer(type.id()) || arrow::is_floating(type.id())
-               ? profiled_kind::numbers
-               : profiled_kind::other;
-  }
+  if (arrow::is_integer(type.id()) || arrow::is_floating(type.id()))
+    return profiled_kind::numbers;
+  return is_of_kind(value_kind::any, type) ? profiled_kind::words // or booleans
+                                           : profiled_kind::other;
 }
 
 std::shared_ptr<arrow::Array>

@@ -72,9 +72,7 @@ resampled_rows with_centroids(const resampling_task& task) {
     out.values.insert(out.values.end(), found.centres.begin(),
                       found.centres.begin() + long(one.rows * columns));
   }
-  for (const std::vector<uint32_t>& some : kept)
-    out.kept.insert(out.kept.end(), some.begin(), some.end());
-  std::sort(out.kept.begin(), out.kept.end());
+  out.kept = in_order(kept);
   return out;
 }
 

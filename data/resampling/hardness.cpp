@@ -36,9 +36,7 @@ resampled_rows without_hard(const resampling_task& task) {
       rows[i] = std::get<uint32_t>(order[i]);
   }
   resampled_rows out;
-  for (const std::vector<uint32_t>& some : kept)
-    out.kept.insert(out.kept.end(), some.begin(), some.end());
-  std::sort(out.kept.begin(), out.kept.end());
+  out.kept = in_order(kept);
   return out;
 }
 

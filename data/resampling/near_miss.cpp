@@ -85,9 +85,7 @@ resampled_rows near_missed(const resampling_task& task) {
       kept[one.of_class].push_back(rows[place]);
   }
   resampled_rows out;
-  for (const std::vector<uint32_t>& some : kept)
-    out.kept.insert(out.kept.end(), some.begin(), some.end());
-  std::sort(out.kept.begin(), out.kept.end());
+  out.kept = in_order(kept);
   return out;
 }
 

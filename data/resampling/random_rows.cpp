@@ -9,6 +9,14 @@
 
 namespace ballast::data {
 
+std::vector<uint32_t> in_order(const rows_by_class& classes) {
+  std::vector<uint32_t> out;
+  for (const std::vector<uint32_t>& rows : classes)
+    out.insert(out.end(), rows.begin(), rows.end());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
 std::vector<double> deviations_of(const point_view& points,
                                   const std::vector<uint32_t>& rows) {
   std::vector<double> mean(points.columns), out(points.columns);

@@ -128,9 +128,7 @@ resampled_rows with_range_lines(const resampling_task& task) {
     rows.resize(one.rows);
   }
   resampled_rows out;
-  for (const std::vector<uint32_t>& some : kept)
-    out.kept.insert(out.kept.end(), some.begin(), some.end());
-  std::sort(out.kept.begin(), out.kept.end());
+  out.kept = in_order(kept);
   if (std::ranges::find(used, true) == used.end())
     return out;
   const class_index index = task.index_of(used);

@@ -55,6 +55,9 @@ enum class draw_purpose : uint64_t {
 };
 counter_random draws_of(uint64_t seed, uint32_t of_class, draw_purpose why);
 
+/// The rows of all classes, in the order of the input.
+std::vector<uint32_t> in_order(const rows_by_class& classes);
+
 /// The deviation of each column over some rows.
 std::vector<double> deviations_of(const point_view& points,
                                   const std::vector<uint32_t>& rows);
