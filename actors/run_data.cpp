@@ -54,16 +54,22 @@ std::unique_ptr<data::nearby_set> set_nearby(const std::filesystem::path& cache,
 
 } // namespace
 
-void run_data::open(const assignment& order, uint64_t store_limit_bytes,
-                    bool streams, uint64_t disk_limit_bytes,
-                    const question& given_up) {
+void run_data::open(const assignment& order, const job& what,
+                    uint64_t store_limit_bytes, const question& given_up) {
   if (residency_)
     return;
+  const bool streams = what.train.shuffle.window() > 0;
+  const uint64_t disk_limit_bytes = what.data.disk_mb.value_or(0) << 20;
   chunk_fetcher origin(token_, order.origin);
   set_ = data::read_chunk_table(origin.fetch_blob("manifest", given_up),
                                 "the table of chunks of " + order.origin);
-  for (const ledger::chunk_info& one : set_.train)
-    chunk_rows_.push_back(one.rows);
+  uses_ = ledger::epoch_uses::of(what.train.sampling, what.train.epochs,
+                                 what.seed, set_);
+  if (uses_)
+    chunk_rows_ = uses_->of_chunks();
+  else
+    for (const ledger::chunk_info& one : set_.train)
+      chunk_rows_.push_back(one.rows);
   const uint64_t limit =
       store_limit_bytes > 0 ? store_limit_bytes : order.store_limit_bytes;
   const std::filesystem::path cache = data::default_cache_folder();

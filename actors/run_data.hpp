@@ -11,6 +11,8 @@
 #include "actors/share_residency.hpp"
 #include "data/store/chunk_store.hpp"
 #include "data/transfer/chunk_service.hpp"
+#include "runtime/job/job.hpp"
+#include "runtime/ledger/epoch_uses.hpp"
 #include "runtime/ledger/manifest.hpp"
 #include "runtime/messages/messages.hpp"
 
@@ -38,10 +40,11 @@ public:
 
   /// Gets the manifest and makes a store, if that was not done yet.
   /// `store_limit_bytes` 0 = what the order says, or four fifths of the free
-  /// memory. `streams`: what this worker owns may be more than that; then so
-  /// much of it is kept on the disk where the cache is, unless that has it all.
-  void open(const assignment& order, uint64_t store_limit_bytes, bool streams,
-            uint64_t disk_limit_bytes, const question& given_up);
+  /// memory. Of a job with a window, what this worker owns may be more than
+  /// that; then so much of it is kept on the disk where the cache is, unless
+  /// that has it all.
+  void open(const assignment& order, const job& what,
+            uint64_t store_limit_bytes, const question& given_up);
   /// What `order`'s plan gives this worker and is not here yet is on its way
   /// from now on; nothing waits for it.
   void bring_share(const assignment& order);
@@ -55,7 +58,12 @@ public:
   // -- from here on any thread, once it serves --------------------------------
 
   const ledger::manifest& set() const { return set_; }
+  /// Of each training chunk; of `uses` how many of those.
   const shared_list<uint32_t>& chunk_rows() const { return chunk_rows_; }
+  /// Null: each row is used once in an epoch.
+  const std::shared_ptr<const ledger::epoch_uses>& uses() const {
+    return uses_;
+  }
   data::chunk_store& store() { return residency_->store(); }
   /// For the steps.
   data::row_source& rows() { return *residency_; }
@@ -84,7 +92,8 @@ private:
   const std::string token_;
   const worker_id self_;
   ledger::manifest set_;
-  shared_list<uint32_t> chunk_rows_;           // of the training set
+  shared_list<uint32_t> chunk_rows_;
+  std::shared_ptr<const ledger::epoch_uses> uses_;
   std::unique_ptr<share_residency> residency_; // once the set is known
   std::atomic<bool> opened_{false};
   std::unique_ptr<data::chunk_service> service_;

@@ -10,6 +10,7 @@
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/thread_name.hpp"
 #include "runtime/base/thrown_text.hpp"
+#include "runtime/ledger/epoch_uses.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -26,6 +27,8 @@ namespace ballast::actors {
 
 struct served_set::parts {
   std::shared_ptr<data::prepared_set> set;
+  /// As epochs use it and balancing counts it.
+  std::shared_ptr<const ledger::manifest> counted;
   std::shared_ptr<const balance::chunk_labels> labels;
   std::unique_ptr<data::chunk_service> service;
   std::string manifest_text;
@@ -45,7 +48,20 @@ struct served_set::parts {
     return std::string(std::istreambuf_iterator<char>(in), {});
   }
   failure make(const prepare_set& order, const shard_manager_config& config);
+  void count(const job& what);
 };
+
+void served_set::parts::count(const job& what) {
+  const ledger::manifest& has = set->about();
+  const sampling_spec& how = what.train.sampling;
+  if (failure none = ledger::epoch_uses::mistake(how, has))
+    throw ballast_error(none);
+  if (const auto uses =
+          ledger::epoch_uses::of(how, what.train.epochs, what.seed, has))
+    counted = std::make_shared<const ledger::manifest>(uses->counted(has));
+  else
+    counted = {set, &has};
+}
 
 /// Reads the sources, starts serving.
 failure served_set::parts::make(const prepare_set& order,
@@ -60,8 +76,14 @@ failure served_set::parts::make(const prepare_set& order,
     nlohmann::json manifest = set->about();
     data::name_states(set->folder(), manifest);
     manifest_text = json_text(manifest);
-    chunks = chunk_table(set->about(), data::chunk_columns_wanted::no_labels);
-    labels = std::make_shared<const balance::chunk_labels>(set->about());
+    count(order.what);
+    // Rows that are stratified lie class by class.
+    chunks =
+        chunk_table(set->about(),
+                    order.what.train.sampling.kind == sampling_kind::stratified
+                        ? data::chunk_columns_wanted::all
+                        : data::chunk_columns_wanted::no_labels);
+    labels = std::make_shared<const balance::chunk_labels>(*counted);
     service = data::chunk_service::start(
         config.bind_host, 0, order.token,
         [held = set](data::data_part part, chunk_id id) {
@@ -131,16 +153,16 @@ set_prepared served_set::about() const {
   out.set.content_id = has.content_id;
   out.set.origin = parts_->service->address();
   out.set.cached_as = parts_->set->folder().filename();
-  out.set.train_rows = has.train_rows;
+  out.set.train_rows = parts_->counted->train_rows;
   out.set.test_rows = has.test_rows;
   out.set.classes = has.row.classes;
-  for (const ledger::chunk_info& one : has.train)
+  for (const ledger::chunk_info& one : parts_->counted->train)
     out.set.chunk_rows.push_back(one.rows);
   return out;
 }
 
 std::shared_ptr<const ledger::manifest> served_set::content() const {
-  return {parts_->set, &parts_->set->about()};
+  return parts_->counted;
 }
 
 std::shared_ptr<const balance::chunk_labels> served_set::labels() const {

@@ -84,8 +84,7 @@ std::optional<step_number> load_run(worker_run& run, const assignment& order,
       throw ballast_error(parsed.mistakes.at(0));
     run.what = *parsed.value;
   }
-  run.data.open(order, store_limit_bytes, run.what->train.shuffle.window() > 0,
-                run.what->data.disk_mb.value_or(0) << 20, given_up);
+  run.data.open(order, *run.what, store_limit_bytes, given_up);
   if (!run.images)
     run.images = data::make_image_augment(run.what->data.augment,
                                           run.what->seed, run.data.set().row);
@@ -127,11 +126,11 @@ std::shared_ptr<gpu::step_executor> make_executor(worker_run& run,
                                                   const assignment& order,
                                                   gpu::step_listener listener) {
   const job& what = *run.what;
-  worker::worker_core_config config{{what.seed, what.train.global_batch,
-                                     run.data.chunk_rows(),
-                                     what.train.shuffle.window()},
-                                    order.worker,
-                                    what.train.epochs};
+  worker::worker_core_config config{
+      {what.seed, what.train.global_batch, run.data.chunk_rows(),
+       what.train.shuffle.window(), run.data.uses()},
+      order.worker,
+      what.train.epochs};
   std::optional<worker::worker_core> core;
   if (!order.beside)
     core.emplace(config, *order.first, order.start, *order.cursors);

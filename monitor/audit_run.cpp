@@ -4,6 +4,8 @@
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/text_digest.hpp"
+#include "runtime/job/job.hpp"
+#include "runtime/ledger/epoch_uses.hpp"
 #include "runtime/ledger/lineage.hpp"
 #include "store/journal.hpp"
 #include "store/json_file.hpp"
@@ -99,6 +101,22 @@ ledger::manifest read_manifest(const fs::path& folder, bool samples) {
   }
 }
 
+/// How often the job uses each row. Runs of earlier builds do not say: once.
+std::shared_ptr<const ledger::epoch_uses>
+uses_of(const json& job, uint64_t seed, const ledger::manifest& set) {
+  const json& train = job.at("train");
+  if (!train.contains("sampling") ||
+      train.at("sampling").at("kind") == to_string(sampling_kind::once))
+    return nullptr;
+  job_result read = parse_job(json_text(job), {}, "/");
+  if (!read.value)
+    unusable("the job in the journal: " + read.mistakes.at(0).message);
+  const sampling_spec& how = read.value->train.sampling;
+  if (failure none = ledger::epoch_uses::mistake(how, set))
+    unusable("manifest.json: " + none.message);
+  return ledger::epoch_uses::of(how, read.value->train.epochs, seed, set);
+}
+
 ledger::audit_input input_of(const store::journal_content& journal,
                              const ledger::manifest& set) {
   if (!journal.run)
@@ -111,6 +129,7 @@ ledger::audit_input input_of(const store::journal_content& journal,
     out.traced = job.at("trace_samples").get<bool>();
     out.run.config.seed = journal.run->seed;
     out.run.config.global_batch = number_at(job.at("train"), "global_batch");
+    out.run.config.uses = uses_of(job, journal.run->seed, set);
     // Runs of earlier builds have no windows.
     if (const json& train = job.at("train"); train.contains("shuffle"))
       if (const json& rows = train.at("shuffle").at("window_chunks");
@@ -119,8 +138,11 @@ ledger::audit_input input_of(const store::journal_content& journal,
   } catch (const json::exception& error) {
     unusable(std::string("the job in the journal: ") + error.what());
   }
-  for (const ledger::chunk_info& chunk : set.train)
-    out.run.config.chunk_rows.push_back(chunk.rows);
+  if (out.run.config.uses)
+    out.run.config.chunk_rows = out.run.config.uses->of_chunks();
+  else
+    for (const ledger::chunk_info& chunk : set.train)
+      out.run.config.chunk_rows.push_back(chunk.rows);
   for (const store::journaled_plan& one : journal.plans)
     if (one.effective)
       out.run.plans.push_back({one.body, *one.effective});
@@ -318,11 +340,12 @@ ledger::audit_report audit_run_directory(const fs::path& folder) {
   ledger::audit_input input = input_of(journal, set);
   uint64_t epochs = input.epochs, batch = input.run.config.global_batch;
   bool traced = input.traced;
+  const uint64_t rows = row_count(input.run.config);
   ledger::audit all(std::move(input));
-  if (journal.run->rows != set.train_rows)
+  if (journal.run->rows != rows)
     all.problem("the journal is of a set of " +
                 std::to_string(journal.run->rows) + " rows, the manifest of " +
-                std::to_string(set.train_rows));
+                std::to_string(rows));
   check_origin(folder, journal, all);
   read_steps(folder, all);
   if (traced)
@@ -332,8 +355,8 @@ ledger::audit_report audit_run_directory(const fs::path& folder) {
     all.problem("the journal says that step " + to_string(journal.committed) +
                 " is committed, steps.jsonl has " + std::to_string(steps));
   if (batch > 0)
-    check_report(folder, journal, steps,
-                 epochs * ((set.train_rows + batch - 1) / batch), all);
+    check_report(folder, journal, steps, epochs * ((rows + batch - 1) / batch),
+                 all);
   check_lineage(folder, journal, set, steps, all);
   return all.report();
 }

@@ -30,7 +30,7 @@ source_request request_of(const fragment_task& task) {
   out.pointer = task.pointer;
   out.label = label_of(*task.what);
   out.kept = kept_columns(*task.what);
-  if (task.pointer != "/data/train") // groups are those of the training set
+  if (task.pointer != "/data/train") // groups, weights: those of training rows
     out.kept.resize(task.what->balance.by.size());
   return out;
 }

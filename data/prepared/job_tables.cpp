@@ -141,7 +141,8 @@ void job_tables::read_test(
   request.test = true;
   request.pointer = "/data/test";
   request.like = &train;
-  request.kept.resize(what.balance.by.size()); // groups: those of `train`
+  // Groups and weights are those of `train`.
+  request.kept.resize(what.balance.by.size());
   // Of what the training set leaves, but enough to get on with.
   constexpr uint64_t least = 8;
   request.room.bytes = std::max(
@@ -172,7 +173,7 @@ void job_tables::divide(const job& what) {
     choose_cells();
   placement_bins = histogram_bins(train.row);
   if (!what.balance.group.empty())
-    groups = train.kept.back().cells;
+    groups = train.kept[what.balance.by.size()].cells;
   if (!what.balance.by.empty())
     choose_joint_bins(what.balance.by.size());
   // Unlike a class, a token may occur first in the test set.

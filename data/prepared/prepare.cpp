@@ -17,6 +17,8 @@
 #include "data/prepared/set_rows.hpp"
 #include "data/prepared/set_tables.hpp"
 #include "data/prepared/shared_rows.hpp"
+#include "data/prepared/side_check.hpp"
+#include "data/prepared/use_order.hpp"
 #include "data/source/found_files.hpp"
 #include "data/source/row_faults.hpp"
 #include "data/store/host_memory.hpp"
@@ -24,14 +26,13 @@
 #include "runtime/base/fault_point.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
-#include "runtime/base/thread_name.hpp"
+#include "runtime/ledger/epoch_uses.hpp"
 #include "runtime/placement/row_lists.hpp"
 #include "store/sync_path.hpp"
 #include "store/unfinished.hpp"
 #include "store/work_watch.hpp"
 
 #include <algorithm>
-#include <future>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -91,7 +92,8 @@ void write_set(const job& what, const job_tables& from, ledger::manifest about,
     write_small_file(how.folder / quarantine_name, from.quarantine);
   if (!from.states.empty())
     write_states(how.folder / preprocessing_name, from.states);
-  const std::vector<balance::chunk_layout> lists = place(what, from);
+  std::vector<balance::chunk_layout> lists = place(what, from);
+  const std::vector<double> weights = order_for_uses(what, from, lists);
   const std::vector<balance::chunk_layout> test{
       balance::cut_in_order(placement::all_rows(about.test_rows),
                             chunk_rows_of(what, about.test_rows))};
@@ -99,12 +101,16 @@ void write_set(const job& what, const job_tables& from, ledger::manifest about,
   const auto test_chunks = chunks_of(test);
   how.stop.expect(about.train_rows + about.test_rows);
   about.placement = chunks_by_worker(lists);
+  about.order = ledger::order_for(what.train.sampling.kind);
   about.whole_chunks = !what.balance.group.empty();
   row_order order{order_of(from.train_rows, train_chunks),
                   order_of(from.test_rows, test_chunks),
                   {}};
   about.train = make_part(data_part::train, from.train_rows, about.row,
                           train_chunks, order, others, how);
+  describe_weights(weights, train_chunks, about.train);
+  if (failure none = ledger::epoch_uses::mistake(what.train.sampling, about))
+    throw ballast_error(none);
   about.test = make_part(data_part::test, from.test_rows, about.row,
                          test_chunks, order, others, how);
   if (what.data.train.format == source_format::graph && !what.data.test)
@@ -167,24 +173,6 @@ void tell_notes(const job_tables& from, const prepare_options& options) {
     options.warn(from.notes[i]);
 }
 
-/// check_unchanged() beside other work: what has to be asked for elsewhere
-/// takes round trips, or a pass over a table, that the processor here does not
-/// notice.
-class later_check {
-public:
-  later_check(const job& what, const json& identity, prepare_cache& cache,
-              const store::work_watch& stop)
-      : done_(std::async(std::launch::async, [&what, &identity, &cache, stop] {
-          name_this_thread("bl-check");
-          check_unchanged(what, identity, cache, stop);
-        })) {}
-  /// Throws what it found.
-  void wait() { done_.get(); }
-
-private:
-  std::future<void> done_; // whose destructor waits, too
-};
-
 /// Under the exclusive lock of `key`: prepares the set and moves it into place.
 /// damaged_set: nothing is made.
 void make_set(const job& what, const std::vector<std::string>& sources,
@@ -219,14 +207,17 @@ void make_set(const job& what, const std::vector<std::string>& sources,
     const job_tables from = read_tables(what, identity, cache, how);
     about.row = from.train.row;
     apply_pipeline(what, about.row);
-    std::optional<later_check> beside;
+    const auto check = [&] {
+      check_unchanged(what, identity, cache, options.stop);
+    };
+    std::optional<side_check> beside;
     if (found.any_remote())
-      beside.emplace(what, identity, cache, options.stop);
+      beside.emplace(check);
     write_set(what, from, std::move(about), {}, how);
     if (beside)
       beside->wait();
     else
-      check_unchanged(what, identity, cache, options.stop);
+      check();
     tell_notes(from, options);
   }
   store::sync_path(making);

@@ -141,6 +141,23 @@ void add_placement(const job& what, json& identity) {
     identity.erase("balanced");
 }
 
+/// The order of the rows in a chunk, and what they weigh.
+void add_sampling(const sampling_spec& how, json& identity) {
+  if (how.kind == sampling_kind::once)
+    return;
+  json& out = identity["sampling"];
+  out = {{"kind", to_string(how.kind)}};
+  if (how.beta)
+    out["beta"] = *how.beta;
+  if (!how.column.empty())
+    out["column"] = how.column;
+  if (how.kind == sampling_kind::sources)
+    out.update({{"values", how.values},
+                {"proportion", how.proportion},
+                {"repeat", how.repeat},
+                {"choose", how.choose}});
+}
+
 } // namespace
 
 std::string changed_source(const job& what, const json& before,
@@ -185,6 +202,8 @@ std::vector<column_to_keep> kept_columns(const job& what) {
     out.push_back({name, "/balance/by/" + std::to_string(out.size())});
   if (!what.balance.group.empty())
     out.push_back({what.balance.group, "/balance/group"});
+  if (!what.train.sampling.column.empty())
+    out.push_back({what.train.sampling.column, "/train/sampling/column"});
   return out;
 }
 
@@ -215,6 +234,7 @@ nlohmann::json set_identity(const job& what, prepare_cache& cache,
                 {"bins_of_texts", placement::texts_max}});
   if (!what.balance.group.empty())
     out.update({{"group", what.balance.group}, {"order_of_groups", "lists"}});
+  add_sampling(what.train.sampling, out);
   if (data.on_error != error_policy::fail)
     out["on_error"] = {to_string(data.on_error), data.errors_max};
   for (const pipeline_step& step : data.pipeline)
@@ -230,7 +250,8 @@ nlohmann::json set_identity(const job& what, prepare_cache& cache,
   const bool synthetic =
       data.train.format == source_format::synthetic ||
       (data.test && data.test->format == source_format::synthetic);
-  if (!ordered || split || synthetic)
+  const bool dealt = what.train.sampling.kind == sampling_kind::stratified;
+  if (!ordered || split || synthetic || dealt)
     out["seed"] = what.seed;
   return out;
 }
@@ -264,7 +285,7 @@ bool rows_are_read(const job& what) {
 bool set_has_all_columns(const job& what) {
   const std::string& column = what.data.placement.column;
   return rows_are_read(what) && what.balance.by.empty() &&
-         what.balance.group.empty() &&
+         what.balance.group.empty() && what.train.sampling.column.empty() &&
          (column.empty() || column == what.data.train.label);
 }
 

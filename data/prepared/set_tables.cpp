@@ -3,6 +3,7 @@
 #include "data/base/arrow_support.hpp"
 #include "data/base/content_hash.hpp"
 #include "data/base/file_hash.hpp"
+#include "data/prepared/list_table.hpp"
 #include "data/prepared/prepare_cache.hpp"
 #include "data/store/chunk.hpp"
 #include "runtime/base/fault_point.hpp"
@@ -29,145 +30,10 @@ namespace {
 constexpr const char* header_key = "ballast.manifest";
 constexpr const char* train_chunks_key = "ballast.train_chunks";
 
-void check(const arrow::Status& status) {
-  check_arrow(status, errc::internal, "a table of chunks");
-}
-
 uint64_t number_of(const std::string& hex) {
   uint64_t out = 0;
   std::from_chars(hex.data(), hex.data() + hex.size(), out, 16);
   return out;
-}
-
-/// Lists of numbers, one list for each chunk.
-template <class Number>
-class lists_builder {
-public:
-  using builder = typename arrow::CTypeTraits<Number>::BuilderType;
-
-  void expect(uint64_t numbers) { check(numbers_->Reserve(int64_t(numbers))); }
-  void begin() { check(lists_->Append()); }
-  void none() { check(lists_->AppendNull()); }
-  void add(Number one) { check(numbers_->Append(one)); }
-  std::shared_ptr<arrow::Array> finish() {
-    std::shared_ptr<arrow::Array> out;
-    check(lists_->Finish(&out));
-    return out;
-  }
-
-private:
-  std::shared_ptr<builder> numbers_ = std::make_shared<builder>();
-  std::shared_ptr<arrow::LargeListBuilder> lists_ =
-      std::make_shared<arrow::LargeListBuilder>(arrow::default_memory_pool(),
-                                                numbers_);
-};
-
-template <class Number>
-class column_builder {
-public:
-  void add(Number one) { check(builder_.Append(one)); }
-  std::shared_ptr<arrow::Array> finish() {
-    std::shared_ptr<arrow::Array> out;
-    check(builder_.Finish(&out));
-    return out;
-  }
-
-private:
-  typename arrow::CTypeTraits<Number>::BuilderType builder_;
-};
-
-using named_columns =
-    std::vector<std::pair<const char*, std::shared_ptr<arrow::Array>>>;
-
-/// Closes `to`. `what`, `failed`: where that cannot be.
-void write_stream(const named_columns& columns,
-                  std::shared_ptr<const arrow::KeyValueMetadata> about,
-                  const std::shared_ptr<arrow::io::OutputStream>& to,
-                  errc failed, const std::string& what) {
-  std::vector<std::shared_ptr<arrow::Field>> fields;
-  std::vector<std::shared_ptr<arrow::Array>> arrays;
-  for (const auto& [name, array] : columns) {
-    fields.push_back(arrow::field(name, array->type()));
-    arrays.push_back(array);
-  }
-  const auto batch = arrow::RecordBatch::Make(
-      arrow::schema(fields, std::move(about)), arrays[0]->length(), arrays);
-  const auto writer = take_arrow(
-      arrow::ipc::MakeStreamWriter(to, batch->schema()), failed, what);
-  check_arrow(writer->WriteRecordBatch(*batch), failed, what);
-  check_arrow(writer->Close(), failed, what);
-  check_arrow(to->Close(), failed, what);
-}
-
-/// The one batch of a table, and its columns by name and type.
-class table_reader {
-public:
-  table_reader(const std::string& bytes, std::string name)
-      : name_(std::move(name)) {
-    const auto in = std::make_shared<arrow::io::BufferReader>(
-        std::make_shared<arrow::Buffer>(std::string_view(bytes)));
-    const auto reader =
-        take_arrow(arrow::ipc::RecordBatchStreamReader::Open(in),
-                   errc::invalid_data, name_);
-    check_arrow(reader->ReadNext(&batch_), errc::invalid_data, name_);
-    if (batch_ == nullptr)
-      refuse("it is empty");
-    check_arrow(batch_->ValidateFull(), errc::invalid_data, name_);
-  }
-
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw ballast_error(errc::invalid_data, name_ + ": " + why);
-  }
-  size_t rows() const { return size_t(batch_->num_rows()); }
-  bool has(const char* name) const {
-    return batch_->GetColumnByName(name) != nullptr;
-  }
-  std::string metadata(const char* key) const {
-    const auto& all = batch_->schema()->metadata();
-    return all == nullptr ? "" : all->Get(key).ValueOr("");
-  }
-  template <class Number>
-  const Number* column(const char* name) const {
-    return typed<typename arrow::CTypeTraits<Number>::ArrayType>(
-               batch_->GetColumnByName(name), name)
-        .raw_values();
-  }
-  const arrow::LargeListArray& lists(const char* name) const {
-    return typed<arrow::LargeListArray>(batch_->GetColumnByName(name), name);
-  }
-  template <class Number>
-  const Number* numbers(const arrow::LargeListArray& of,
-                        const char* name) const {
-    return typed<typename arrow::CTypeTraits<Number>::ArrayType>(of.values(),
-                                                                 name)
-        .raw_values();
-  }
-
-private:
-  template <class Array>
-  const Array& typed(const std::shared_ptr<arrow::Array>& what,
-                     const char* name) const {
-    const auto* out = dynamic_cast<const Array*>(what.get());
-    if (out == nullptr)
-      refuse(std::string("column '") + name + "' is missing, or of another " +
-             "type");
-    return *out;
-  }
-
-  std::string name_;
-  std::shared_ptr<arrow::RecordBatch> batch_;
-};
-
-/// The same list of both.
-std::pair<int64_t, int64_t> same_list(const table_reader& in,
-                                      const arrow::LargeListArray& a,
-                                      const arrow::LargeListArray& b,
-                                      size_t row) {
-  const auto at = int64_t(row);
-  if (a.value_length(at) != b.value_length(at) ||
-      a.value_offset(at) != b.value_offset(at))
-    in.refuse("chunk " + std::to_string(row) + " has lists of unequal length");
-  return {a.value_offset(at), a.value_offset(at) + a.value_length(at)};
 }
 
 /// Empty: a chunk that is described leaves them out if they are its samples.
@@ -217,7 +83,7 @@ std::string verified(const std::filesystem::path& file,
   return out;
 }
 
-void read_labels(const table_reader& in, ledger::manifest& into) {
+void read_labels(const list_table_reader& in, ledger::manifest& into) {
   const size_t classes = histogram_bins(into.row);
   const size_t train = into.train.size();
   const arrow::LargeListArray& labels = in.lists("labels");
@@ -234,6 +100,38 @@ void read_labels(const table_reader& in, ledger::manifest& into) {
                   std::to_string(label[k]) + " of " + std::to_string(classes));
       one.label_histogram[label[k]] = of_label[k];
     }
+  }
+}
+
+void add_weights(const ledger::manifest& of, list_columns& to) {
+  lists_builder<uint32_t> rows;
+  lists_builder<double> weights;
+  for (const std::vector<ledger::chunk_info>* part : {&of.train, &of.test})
+    for (const ledger::chunk_info& one : *part) {
+      rows.begin();
+      weights.begin();
+      for (const ledger::weight_run& run : one.weights) {
+        rows.add(run.rows);
+        weights.add(run.weight);
+      }
+    }
+  to.emplace_back("weight_rows", rows.finish());
+  to.emplace_back("weights", weights.finish());
+}
+
+void read_weights(const list_table_reader& in, ledger::manifest& into) {
+  const size_t train = into.train.size();
+  const arrow::LargeListArray& rows = in.lists("weight_rows");
+  const arrow::LargeListArray& weights = in.lists("weights");
+  const auto* many = in.numbers<uint32_t>(rows, "weight_rows");
+  const auto* weight = in.numbers<double>(weights, "weights");
+  for (size_t i = 0; i < in.rows(); ++i) {
+    ledger::chunk_info& one = i < train ? into.train[i] : into.test[i - train];
+    const auto [begin, end] = same_list(in, rows, weights, i);
+    for (int64_t k = begin; k < end; ++k)
+      one.weights.push_back({many[k], weight[k]});
+    if (const auto wrong = weights_error(one))
+      in.refuse(*wrong);
   }
 }
 
@@ -261,27 +159,32 @@ std::string chunk_table(const ledger::manifest& of,
           label_rows.add(one.label_histogram[label]);
         }
     }
-  named_columns columns{{"rows", rows.finish()},
-                        {"bytes", bytes.finish()},
-                        {"checksum", checksums.finish()}};
+  list_columns columns{{"rows", rows.finish()},
+                       {"bytes", bytes.finish()},
+                       {"checksum", checksums.finish()}};
   if (with_labels) {
     columns.emplace_back("labels", labels.finish());
     columns.emplace_back("label_rows", label_rows.finish());
   }
+  if (std::ranges::any_of(of.train, [](const ledger::chunk_info& one) {
+        return !one.weights.empty();
+      }))
+    add_weights(of, columns);
   const char* what = "a table of chunks";
   const auto out =
       take_arrow(arrow::io::BufferOutputStream::Create(), errc::internal, what);
-  write_stream(columns,
-               arrow::KeyValueMetadata::Make({header_key, train_chunks_key},
-                                             {json_text(manifest_header(of)),
-                                              std::to_string(of.train.size())}),
-               out, errc::internal, what);
+  write_list_table(
+      columns,
+      arrow::KeyValueMetadata::Make(
+          {header_key, train_chunks_key},
+          {json_text(manifest_header(of)), std::to_string(of.train.size())}),
+      out, errc::internal, what);
   return take_arrow(out->Finish(), errc::internal, what)->ToString();
 }
 
 ledger::manifest read_chunk_table(const std::string& bytes,
                                   const std::string& name) {
-  const table_reader in(bytes, name);
+  const list_table_reader in(bytes, name);
   size_t train = 0;
   const std::string count = in.metadata(train_chunks_key);
   std::from_chars(count.data(), count.data() + count.size(), train);
@@ -310,6 +213,8 @@ ledger::manifest read_chunk_table(const std::string& bytes,
   }
   if (in.has("labels"))
     read_labels(in, out);
+  if (in.has("weights"))
+    read_weights(in, out);
   for (const auto& [part, expected] :
        {std::pair(&out.train, out.train_rows), {&out.test, out.test_rows}})
     if (rows_of(*part) != expected)
@@ -348,7 +253,7 @@ std::string write_sample_table(const ledger::manifest& of,
     }
   const std::string what = "cannot write " + to.string();
   constexpr errc failed = errc::run_dir_unusable;
-  write_stream(
+  write_list_table(
       {{"samples", samples.finish()},
        {"sample_counts", sample_counts.finish()},
        {"source_rows", sources.finish()},
@@ -365,7 +270,7 @@ std::string write_sample_table(const ledger::manifest& of,
 
 void read_sample_table(const std::string& bytes, const std::string& name,
                        ledger::manifest& into) {
-  const table_reader in(bytes, name);
+  const list_table_reader in(bytes, name);
   const size_t train = into.train.size();
   if (in.rows() != train + into.test.size())
     in.refuse("it is of " + std::to_string(in.rows()) +

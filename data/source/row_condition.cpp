@@ -5,6 +5,7 @@
 #include "runtime/base/printable.hpp"
 
 #include <arrow/type.h>
+#include <arrow/type_traits.h>
 
 #include <algorithm>
 #include <utility>

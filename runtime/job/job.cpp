@@ -136,9 +136,14 @@ job_result parse_job(const std::string& text,
   check_graph(read, result.mistakes);
   check_columns(read, result.mistakes);
   check_augment(read, result.mistakes);
+  check_sampling(read, result.mistakes);
   if (!result.mistakes.empty())
     return result;
   resolve_paths(fields, base_folder, read);
+  // A batch of few chunks has what each of them has.
+  if (read.train.sampling.kind == sampling_kind::stratified &&
+      !read.train.shuffle.window_chunks)
+    read.train.shuffle.window_chunks = 1;
   result.value = std::move(read);
   return result;
 }

@@ -245,8 +245,10 @@ void add_train(fields_t& f) {
       "A worker draws its next row from so many of its chunks at a time, and "
       "takes them in a random order of their own each epoch: of a set larger "
       "than memory no more than these need to be there. null: from all of its "
-      "rows, if they fit into the memory of the workers when the run begins.")
+      "rows, if they fit into the memory of the workers when the run begins; "
+      "of `stratified` sampling 1.")
       .between(1, 65536);
+  add_sampling_fields(f);
   add_field(
       f, "/train/micro_batch",
       [](job& j) -> field_place { return &j.train.micro_batch; },

@@ -55,6 +55,11 @@ const section sections[] = {
     {"/train/optimizer", "`train.optimizer`", ""},
     {"/train/schedule", "`train.schedule`", ""},
     {"/train/shuffle", "`train.shuffle`", ""},
+    {"/train/sampling", "`train.sampling`",
+     "Which rows an epoch uses, and how often; the audit expects exactly "
+     "these uses. Classes are what `balance` counts:\nthe label, bins of a "
+     "target, or the columns of `balance.by`. See "
+     "[resampling.md](resampling.md#while-training) for when which helps."},
     {"/elastic", "`elastic`", ""},
     {"/balance", "`balance`", ""},
     {"/checkpoint", "`checkpoint`", ""},

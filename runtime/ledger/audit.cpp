@@ -1,6 +1,7 @@
 #include "runtime/ledger/audit.hpp"
 
 #include "runtime/base/random.hpp"
+#include "runtime/ledger/epoch_uses.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -14,6 +15,21 @@ constexpr size_t doubtful_lines_max = 5;
 /// Strong enough that sets with equal sums of it are equal.
 uint64_t hash_of(uint64_t id) {
   return mix(0x617564697400ULL, id);
+}
+
+/// Without uses of their own, those that the ledger draws.
+std::vector<uint32_t> rows_of_chunks(const audit_input& input) {
+  if (!input.run.config.uses)
+    return input.run.config.chunk_rows;
+  std::vector<uint32_t> out;
+  for (const chunk_info& chunk : input.set->train)
+    out.push_back(chunk.rows);
+  return out;
+}
+
+uint64_t rows_of(const audit_input& input) {
+  const std::vector<uint32_t> rows = rows_of_chunks(input);
+  return std::accumulate(rows.begin(), rows.end(), uint64_t{0});
 }
 
 std::string in_step(step_number step) {
@@ -30,29 +46,12 @@ sample_counts audit_report::counts() const {
           std::max(ledger.repeated, traces.repeated)};
 }
 
-void use_counter::add(uint64_t which) {
-  if (!once_[which]) {
-    once_[which] = true;
-    ++distinct_;
-    return;
-  }
-  ++repeated_;
-  if (!again_[which]) {
-    again_[which] = true;
-    ++met_again_;
-  }
-}
-
-void use_counter::clear() {
-  *this = use_counter(size());
-}
-
 audit::audit(audit_input input)
-    : input_(std::move(input)), rows_(row_count(input_.run.config)),
-      replay_(input_.run), epoch_uses_(rows_) {
+    : input_(std::move(input)), rows_(rows_of(input_)), replay_(input_.run),
+      epoch_uses_(new_counter()) {
   report_.traced = input_.traced;
   uint64_t offset = 0;
-  for (uint32_t rows : input_.run.config.chunk_rows) {
+  for (uint32_t rows : rows_of_chunks(input_)) {
     chunk_offset_.push_back(offset);
     offset += rows;
   }
@@ -150,7 +149,8 @@ void audit::compare(const step_line& line) {
 /// nothing.
 void audit::walk(bool committed) {
   const ledger& book = replay_.book();
-  bool epoch_ends = book.last_of_epoch();
+  const bool epoch_ends = book.last_of_epoch();
+  const epoch_number epoch = book.next().epoch;
   if (input_.traced) {
     const plan& now = book.current();
     if (plans_.empty() || plans_.back().number != now.number) {
@@ -175,22 +175,39 @@ void audit::walk(bool committed) {
     if (input_.traced)
       uses_.push_back(own);
   }
-  epoch_steps_ += committed ? 1 : 0;
   if (epoch_ends) {
     ++report_.epochs_finished;
-    report_.ledger.expected += rows_;
-    report_.ledger.lost += rows_ - epoch_uses_.distinct();
-    end_epoch();
+    end_epoch(epoch, true);
   }
+  open_epoch_ = epoch_ends ? next(epoch) : epoch;
   if (replay_.error())
     problem("ledger: " + *replay_.error());
 }
 
-void audit::end_epoch() {
-  report_.ledger.once += epoch_uses_.met_once();
-  report_.ledger.repeated += epoch_uses_.repeated();
+use_counter audit::new_counter() const {
+  return {rows_, input_.run.config.uses == nullptr};
+}
+
+/// By row over all chunks, or by sample id; empty: one of each.
+std::vector<uint32_t> audit::expected_uses(epoch_number epoch,
+                                           bool by_id) const {
+  const auto& uses = input_.run.config.uses;
+  if (!uses)
+    return {};
+  std::vector<uint32_t> out(rows_);
+  for (size_t c = 0; c < chunk_offset_.size(); ++c)
+    for (uint32_t row : uses->order(epoch, chunk_id(uint32_t(c)))) {
+      const uint64_t which = chunk_offset_[c] + row;
+      const uint64_t at = by_id ? ids_[which] : which;
+      if (at < rows_) // else the manifest is wrong, which was said
+        ++out[at];
+    }
+  return out;
+}
+
+void audit::end_epoch(epoch_number epoch, bool over) {
+  report_.ledger += epoch_uses_.compared(expected_uses(epoch, false), over);
   epoch_uses_.clear();
-  epoch_steps_ = 0;
 }
 
 // -- traces -------------------------------------------------------------------
@@ -212,7 +229,8 @@ void audit::trace(const trace_line& line) {
   if (line.at.epoch != step.epoch)
     problem(where + ": " + in_step(line.at.step) + " is of epoch " +
             to_string(step.epoch) + ", not " + to_string(line.at.epoch));
-  auto& uses = traced_uses_.try_emplace(step.epoch, rows_).first->second;
+  auto& uses =
+      traced_uses_.try_emplace(step.epoch, new_counter()).first->second;
   uint64_t hash = 0;
   for (uint64_t id : line.ids) {
     hash += hash_of(id);
@@ -287,21 +305,17 @@ void audit::finish_traces() {
                 in_step(step_number(i + 1)));
     }
   }
-  report_.traces.expected = report_.ledger.expected;
   for (uint64_t epoch = 1; epoch <= report_.epochs_finished; ++epoch)
-    traced_uses_.try_emplace(epoch_number{epoch}, rows_);
-  for (const auto& [epoch, uses] : traced_uses_) {
-    report_.traces.once += uses.met_once();
-    report_.traces.repeated += uses.repeated();
-    if (value(epoch) <= report_.epochs_finished)
-      report_.traces.lost += rows_ - uses.distinct();
-  }
+    traced_uses_.try_emplace(epoch_number{epoch}, new_counter());
+  for (const auto& [epoch, uses] : traced_uses_)
+    report_.traces += uses.compared(expected_uses(epoch, true),
+                                    value(epoch) <= report_.epochs_finished);
+  report_.traces.expected = report_.ledger.expected;
 }
 
 audit_report audit::report() {
   // The unfinished epoch.
-  report_.ledger.expected += epoch_uses_.distinct();
-  end_epoch();
+  end_epoch(open_epoch_, false);
   if (input_.traced)
     finish_traces();
   sample_counts all = report_.counts();

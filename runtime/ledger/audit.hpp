@@ -1,4 +1,5 @@
-/// Checks that every sample was used exactly once. Compares three records that
+/// Checks that every sample was used exactly once, or exactly as often as the
+/// job's sampling says. Compares three records that
 /// different processes wrote: the ledger (plans), the committed steps
 /// (steps.jsonl), and the samples that the workers say they used (traces).
 ///
@@ -10,6 +11,7 @@
 
 #include "runtime/ledger/manifest.hpp"
 #include "runtime/ledger/replay.hpp"
+#include "runtime/ledger/use_counter.hpp"
 
 #include <cstdint>
 #include <map>
@@ -48,16 +50,6 @@ struct trace_line {
   std::string_view where;
 };
 
-/// How often committed steps use the samples of finished epochs, and of the
-/// unfinished one so far.
-struct sample_counts {
-  uint64_t expected = 0;
-  uint64_t once = 0;
-  uint64_t lost = 0;     // finished epochs only
-  uint64_t repeated = 0; // uses beyond the first, within an epoch
-  friend bool operator==(const sample_counts&, const sample_counts&) = default;
-};
-
 struct audit_report {
   sample_counts ledger; // by plans and steps
   sample_counts traces; // by the traces of committed steps; 0 without them
@@ -72,22 +64,6 @@ struct audit_report {
   bool fine() const { return problems == 0; }
   /// The worse of both records, for the run's report.
   sample_counts counts() const;
-};
-
-/// Counts the uses of each of N things as never, once, or more often.
-class use_counter {
-public:
-  explicit use_counter(uint64_t size) : once_(size), again_(size) {}
-  void add(uint64_t which);
-  void clear();
-  uint64_t size() const { return once_.size(); }
-  uint64_t distinct() const { return distinct_; }
-  uint64_t met_once() const { return distinct_ - met_again_; }
-  uint64_t repeated() const { return repeated_; }
-
-private:
-  std::vector<bool> once_, again_;
-  uint64_t distinct_ = 0, met_again_ = 0, repeated_ = 0;
 };
 
 class audit {
@@ -137,19 +113,20 @@ private:
   void check_manifest();
   void compare(const step_line& line);
   void walk(bool committed);
-  void end_epoch();
+  void end_epoch(epoch_number epoch, bool over);
+  std::vector<uint32_t> expected_uses(epoch_number epoch, bool by_id) const;
+  use_counter new_counter() const;
   void finish_traces();
   void name_differences();
 
   audit_input input_;
-  uint64_t rows_ = 0;
+  uint64_t rows_ = 0; // samples
   uint64_t steps_per_epoch_ = 1;
   std::vector<uint64_t> chunk_offset_;
   std::vector<uint64_t> ids_; // by row over all chunks; only with traces
   replay replay_;
   std::vector<std::vector<row_ref>> drawn_; // reused
-  use_counter epoch_uses_;
-  uint64_t epoch_steps_ = 0; // committed steps of the open epoch
+  use_counter epoch_uses_; // of committed steps of the open epoch, by row
   std::vector<known_plan> plans_;
   std::vector<walked_step> walked_; // step s at s - 1; only with traces
   std::vector<use> uses_;
@@ -157,6 +134,7 @@ private:
   std::vector<doubtful_line> doubtful_; // the first few
   uint64_t doubtful_more_ = 0;
   step_number last_line_{};
+  epoch_number open_epoch_{1};
   audit_report report_;
 };
 

@@ -209,7 +209,8 @@ const sequence& ledger::followed(size_t rank) const {
                       from.cursors
                           ? *from.cursors
                           : std::vector<uint32_t>(part.intervals.size(), 0),
-                      from.draws, rules_->config->window_chunks);
+                      from.draws, rules_->config->window_chunks,
+                      rules_->config->uses);
   moved.skip(draws_[rank] - moved.draws());
   kept = std::make_shared<const sequence>(std::move(moved));
   return *kept;

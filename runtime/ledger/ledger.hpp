@@ -42,10 +42,13 @@ struct worker_cursor {
 struct ledger_config {
   uint64_t seed = 0;
   uint64_t global_batch = 1;
-  shared_list<uint32_t> chunk_rows; // by chunk id
+  shared_list<uint32_t> chunk_rows; // by chunk id; of epoch_uses the uses
   uint32_t window_chunks = 0;       // sequence.hpp; 0 = none
+  /// Which rows these uses are; null: each row once. Only who asks for rows
+  /// needs it.
+  std::shared_ptr<const epoch_uses> uses = nullptr;
 };
-/// Rows of the training set.
+/// Rows of the training set, or uses, in an epoch.
 uint64_t row_count(const ledger_config& config);
 
 /// Why no ledger can start there, or nothing: `first` is no partition, `at`

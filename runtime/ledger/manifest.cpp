@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace ballast::ledger {
@@ -81,6 +82,21 @@ std::vector<id_run> read_runs_of(const json& chunk, const char* key) {
   return runs;
 }
 
+/// [rows, weight], ...
+json write_weights(const std::vector<weight_run>& in) {
+  json out = json::array();
+  for (const weight_run& run : in)
+    out.push_back({run.rows, run.weight});
+  return out;
+}
+
+std::vector<weight_run> read_weights(const json& in) {
+  std::vector<weight_run> out;
+  for (const json& run : in)
+    out.push_back({run.at(0).get<uint32_t>(), run.at(1).get<double>()});
+  return out;
+}
+
 json write_chunk(const chunk_info& in) {
   json out{{"id", value(in.id)},
            {"rows", in.rows},
@@ -90,6 +106,8 @@ json write_chunk(const chunk_info& in) {
            {"samples", write_runs(in.samples)}};
   if (!in.source_rows.empty() && in.source_rows != in.samples)
     out["source_rows"] = write_runs(in.source_rows);
+  if (!in.weights.empty())
+    out["weights"] = write_weights(in.weights);
   return out;
 }
 
@@ -108,6 +126,10 @@ chunk_info read_chunk(const json& in, uint32_t expected_id) {
   out.samples = read_runs_of(in, "samples");
   out.source_rows = in.contains("source_rows") ? read_runs_of(in, "source_rows")
                                                : out.samples;
+  if (in.contains("weights"))
+    out.weights = read_weights(in.at("weights"));
+  if (auto wrong = weights_error(out))
+    refuse(*wrong);
   return out;
 }
 
@@ -168,6 +190,22 @@ row_shape read_row(const json& in) {
 }
 
 } // namespace
+
+std::optional<std::string> weights_error(const chunk_info& chunk) {
+  if (chunk.weights.empty())
+    return std::nullopt;
+  uint64_t rows = 0;
+  for (const weight_run& run : chunk.weights) {
+    rows += run.rows;
+    if (!std::isfinite(run.weight) || run.weight < 0)
+      return "a row of chunk " + to_string(chunk.id) + " weighs " +
+             std::to_string(run.weight);
+  }
+  if (rows == chunk.rows)
+    return std::nullopt;
+  return "chunk " + to_string(chunk.id) + " has the weights of " +
+         std::to_string(rows) + " rows, not " + std::to_string(chunk.rows);
+}
 
 sample_id sample_at(const chunk_info& chunk, uint32_t row) {
   uint64_t left = row;
@@ -239,6 +277,8 @@ json manifest_header(const manifest& in) {
     out["class_names"] = in.class_names;
   if (in.whole_chunks)
     out["whole_chunks"] = true;
+  if (in.order != row_layout::any)
+    out["order"] = to_string(in.order);
   return out;
 }
 
@@ -262,6 +302,13 @@ manifest read_manifest_header(const json& in, size_t train_chunks) {
   }
   out.class_names = in.value("class_names", std::vector<std::string>());
   out.whole_chunks = in.value("whole_chunks", false);
+  if (in.contains("order")) {
+    const auto order =
+        parse_word<row_layout>(in.at("order").get<std::string>());
+    if (!order)
+      refuse("rows in the order '" + in.at("order").get<std::string>() + "'");
+    out.order = *order;
+  }
   out.row = read_row(in.at("row"));
   out.train_rows = in.at("train_rows").get<uint64_t>();
   out.test_rows = in.at("test_rows").get<uint64_t>();

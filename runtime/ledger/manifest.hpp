@@ -23,6 +23,13 @@ struct id_run {
   friend bool operator==(const id_run&, const id_run&) = default;
 };
 
+/// Consecutive rows of a chunk that weigh the same (epoch_uses.hpp).
+struct weight_run {
+  uint32_t rows = 0;
+  double weight = 0; // not negative
+  friend bool operator==(const weight_run&, const weight_run&) = default;
+};
+
 /// One immutable run of rows. Chunks of the training set are numbered 0, 1, ...
 /// in the order of `manifest::train`; chunks of the test set likewise.
 struct chunk_info {
@@ -40,17 +47,25 @@ struct chunk_info {
   /// Lineage: the row number in the source (over all its files, from 0) of each
   /// row, in row order, as runs. With these the chunk can be rebuilt.
   std::vector<id_run> source_rows;
+  /// What each row weighs, in row order, as runs; empty: all weigh the same.
+  std::vector<weight_run> weights = {};
 };
 
 /// How a value lies in a chunk; a wider type holds every value of those before
 /// it (float32: of int32 the nearest).
 enum class stored_type : uint8_t { uint8, int16, int32, float32 };
 
+/// The order of the rows in each chunk, for epoch_uses.hpp.
+enum class row_layout : uint8_t { any, by_class, by_score };
+
 } // namespace ballast::ledger
 
 template <>
 inline constexpr auto ballast::words_of<ballast::ledger::stored_type> =
     std::to_array<std::string_view>({"uint8", "int16", "int32", "float32"});
+template <>
+inline constexpr auto ballast::words_of<ballast::ledger::row_layout> =
+    std::to_array<std::string_view>({"any", "class", "score"});
 
 namespace ballast::ledger {
 
@@ -131,10 +146,14 @@ struct manifest {
   std::optional<set_tables> tables = {};
   /// Chunks hold whole groups (job field `balance.group`) and are never cut.
   bool whole_chunks = false;
+  row_layout order = row_layout::any; // of the training rows
   /// First placement: the training chunks of each initial worker, in rank
   /// order.
   std::vector<std::vector<chunk_id>> placement;
 };
+
+/// What is wrong with the weights of a chunk that somebody wrote, or nothing.
+std::optional<std::string> weights_error(const chunk_info& chunk);
 
 /// The sample_id of row `row` of `chunk`. Precondition: row < chunk.rows.
 sample_id sample_at(const chunk_info& chunk, uint32_t row);

@@ -21,6 +21,7 @@ enum class stream_purpose : uint64_t {
   draw = 2,        // which interval a share draws from
   chunk_turn = 3,  // when a window takes a chunk in
   augment = 4,     // what is done to an image in an epoch
+  chunk_uses = 5,  // which of its rows a chunk uses in an epoch
 };
 
 } // namespace ballast::ledger

@@ -2,6 +2,7 @@
 
 #include "runtime/base/check.hpp"
 #include "runtime/base/random.hpp"
+#include "runtime/ledger/epoch_uses.hpp"
 #include "runtime/ledger/permutation.hpp"
 
 #include <algorithm>
@@ -22,6 +23,7 @@ struct sequence::layout {
   /// stand in their own order.
   uint32_t window = 0;
   std::vector<uint32_t> order;
+  std::shared_ptr<const epoch_uses> uses; // null: each row once
 };
 
 namespace {
@@ -68,7 +70,7 @@ std::vector<uint32_t> epoch_order(uint64_t seed, epoch_number epoch,
 sequence::sequence(uint64_t seed, epoch_number epoch, const share& part,
                    const std::vector<uint32_t>& chunk_rows,
                    std::vector<uint32_t> cursors, uint64_t draws,
-                   uint32_t window)
+                   uint32_t window, std::shared_ptr<const epoch_uses> uses)
     : cursors_(std::move(cursors)), remaining_({}), draws_(draws) {
   auto made = std::make_shared<layout>(
       layout{.seed = seed,
@@ -78,7 +80,8 @@ sequence::sequence(uint64_t seed, epoch_number epoch, const share& part,
              .chunk_rows = {},
              .chunk_index = {},
              .window = window,
-             .order = {}});
+             .order = {},
+             .uses = std::move(uses)});
   if (window > 0)
     made->order = epoch_order(seed, epoch, part);
   remaining_ = fenwick_tree(remaining_rows(part, cursors_, made->order));
@@ -140,8 +143,11 @@ const std::vector<uint32_t>& sequence::order_of(size_t which) {
   auto& order = orders_[index];
   if (!order)
     order = std::make_shared<const std::vector<uint32_t>>(
-        epoch_permutation(fixed.seed, fixed.epoch, fixed.intervals[which].chunk,
-                          fixed.chunk_rows[index]));
+        fixed.uses
+            ? fixed.uses->order(fixed.epoch, fixed.intervals[which].chunk)
+            : epoch_permutation(fixed.seed, fixed.epoch,
+                                fixed.intervals[which].chunk,
+                                fixed.chunk_rows[index]));
   return *order;
 }
 

@@ -26,6 +26,8 @@
 
 namespace ballast::ledger {
 
+class epoch_uses; // epoch_uses.hpp
+
 /// Of a window.
 constexpr uint32_t window_chunks_max = 65536;
 
@@ -55,10 +57,12 @@ class sequence {
 public:
   /// `cursors[i]` rows of `part.intervals[i]` are consumed already in `epoch`;
   /// this share made `draws` draws in it. `chunk_rows[c]` = rows of chunk c.
-  /// `window`: intervals that a draw chooses from; 0 = all.
+  /// `window`: intervals that a draw chooses from; 0 = all. `uses`: says which
+  /// rows those of a chunk are; null: each once.
   sequence(uint64_t seed, epoch_number epoch, const share& part,
            const std::vector<uint32_t>& chunk_rows,
-           std::vector<uint32_t> cursors, uint64_t draws, uint32_t window = 0);
+           std::vector<uint32_t> cursors, uint64_t draws, uint32_t window = 0,
+           std::shared_ptr<const epoch_uses> uses = nullptr);
 
   /// The next row. Precondition: rows_left() > 0.
   row_ref draw();

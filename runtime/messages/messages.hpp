@@ -28,12 +28,12 @@ struct saved_model {
 /// What the coordinator needs to know of a prepared data set.
 struct set_summary {
   std::string content_id;
-  std::string origin;    // address of the chunk service that has all of it
-  std::string cached_as; // its name in the cache of the origin's machine
-  uint64_t train_rows = 0;
+  std::string origin;      // address of the chunk service that has all of it
+  std::string cached_as;   // its name in the cache of the origin's machine
+  uint64_t train_rows = 0; // or uses, in an epoch
   uint64_t test_rows = 0;
   uint32_t classes = 0;
-  shared_list<uint32_t> chunk_rows;
+  shared_list<uint32_t> chunk_rows; // likewise
 };
 
 /// Chunks that no worker has room for. None: everything fits.

@@ -316,7 +316,8 @@ class Released(Move):
     def held(self, run, name):
         """Training chunks that a worker says it holds: its last word."""
         text = (run.run / "logs" / f"{name}.log").read_text(encoding="utf-8")
-        return [int(n) for n in re.findall(r"holds (\d+) train", text)][-1]
+        said = re.findall(r"holds (\d+) train", text)
+        return int(said[-1]) if said else None
 
     def owned(self, run):
         """name -> chunks, under the newest plan that is in force."""

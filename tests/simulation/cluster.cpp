@@ -1,6 +1,7 @@
 #include "tests/simulation/cluster_parts.hpp"
 
 #include "runtime/coordinator/asking.hpp"
+#include "runtime/ledger/epoch_uses.hpp"
 #include "tests/runtime/coordinator/plain_set.hpp"
 
 #include <algorithm>
@@ -33,6 +34,29 @@ job make_job(const cluster_options& options) {
   return out;
 }
 
+/// Of a third of the chunks in three rows weigh the same, in a third some are
+/// never used, and in a third none is, but for the first chunk.
+std::shared_ptr<const ledger::epoch_uses> weigh(ledger::manifest& set,
+                                                const cluster_options& how) {
+  for (ledger::chunk_info& chunk : set.train) {
+    const uint32_t few = chunk.rows / 3;
+    switch (value(chunk.id) % 3) {
+    case 0:
+      chunk.weights = {{chunk.rows - few, 1}, {few, 4.5}};
+      break;
+    case 1:
+      chunk.weights = {{chunk.rows - few, 0}, {few, 0.3}};
+      break;
+    default:
+      chunk.weights = {{chunk.rows, 0}};
+    }
+  }
+  set.order = ledger::row_layout::by_class;
+  sampling_spec weighted;
+  weighted.kind = sampling_kind::weighted;
+  return ledger::epoch_uses::of(weighted, how.epochs, how.seed, set);
+}
+
 std::string line_of(const std::pair<instant, std::string>& one) {
   std::ostringstream out;
   out << std::chrono::duration<double, std::milli>(one.first).count()
@@ -48,6 +72,10 @@ cluster::cluster(cluster_options options)
           ballast::testing::chunks_of(options.rows, options.chunk_rows))),
       what_(make_job(options)), disk_(std::make_unique<disk_state>()),
       user_(std::make_unique<user_state>()) {
+  if (options.weighted) {
+    options_.uses = weigh(set_, options);
+    set_ = options_.uses->counted(set_);
+  }
   if (options.balanced) {
     set_.row.classes = 2;
     for (ledger::chunk_info& chunk : set_.train)

@@ -170,7 +170,7 @@ private:
 
   cluster_options options_;
   ballast::testing::test_random random_;
-  ledger::manifest set_;
+  ledger::manifest set_;                       // as it is counted
   std::unique_ptr<balance::balancer> planner_; // dies with the coordinator
   job what_;
   instant now_{};

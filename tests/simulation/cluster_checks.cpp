@@ -1,11 +1,27 @@
 /// What must hold, whatever happened.
 #include "tests/simulation/cluster_parts.hpp"
 
+#include "runtime/ledger/epoch_uses.hpp"
 #include "runtime/ledger/replay.hpp"
 
 #include <algorithm>
 
 namespace ballast::simulation {
+namespace {
+
+/// All that the chunks have in an epoch, sorted.
+std::vector<ledger::row_ref> expected_uses(const ledger::epoch_uses& uses,
+                                           const ledger::manifest& set,
+                                           uint64_t epoch) {
+  std::vector<ledger::row_ref> out;
+  for (const ledger::chunk_info& chunk : set.train)
+    for (uint32_t row : uses.order(epoch_number{epoch}, chunk.id))
+      out.push_back({chunk.id, row});
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+} // namespace
 
 void cluster::check_shown(const std::vector<ledger::committed_step>& steps) {
   last_progress_ = now_;
@@ -144,8 +160,14 @@ void cluster::check_end() {
     fail(std::to_string(used.size()) + " epochs in the final parameters");
   for (auto& [epoch, drawn] : used) {
     std::sort(drawn.begin(), drawn.end());
-    if (std::adjacent_find(drawn.begin(), drawn.end()) != drawn.end())
-      fail("a row is used twice in epoch " + std::to_string(epoch));
+    const auto expected = options_.uses
+                              ? expected_uses(*options_.uses, set_, epoch)
+                              : std::vector<ledger::row_ref>();
+    if (options_.uses
+            ? !std::includes(expected.begin(), expected.end(), drawn.begin(),
+                             drawn.end())
+            : std::adjacent_find(drawn.begin(), drawn.end()) != drawn.end())
+      fail("a row is used too often in epoch " + std::to_string(epoch));
     if (epoch * per_epoch <= last.size() && drawn.size() != options_.rows)
       fail("epoch " + std::to_string(epoch) + " used " +
            std::to_string(drawn.size()) + " rows of " +

@@ -25,6 +25,10 @@ struct cluster_options {
   uint64_t global_batch = 13;
   uint32_t window_chunks = 0; // 0 = none
   uint64_t epochs = 3;
+  /// Rows of a chunk have weights; those of some chunks are all 0.
+  bool weighted = false;
+  /// What comes of that; made by the cluster.
+  std::shared_ptr<const ledger::epoch_uses> uses = nullptr;
   /// Faults happen in the first part of the run only, so that it can end.
   instant faults_until{};
   instant mean_between_faults = std::chrono::milliseconds(400);

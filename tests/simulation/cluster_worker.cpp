@@ -286,6 +286,7 @@ ledger::ledger_config cluster::rows() const {
       what_.seed, what_.train.global_batch, {}, what_.train.shuffle.window()};
   for (const ledger::chunk_info& chunk : set_.train)
     out.chunk_rows.push_back(chunk.rows);
+  out.uses = options_.uses;
   return out;
 }
 

@@ -1,4 +1,5 @@
 #include "runtime/ledger/audit.hpp"
+#include "runtime/ledger/epoch_uses.hpp"
 #include "tests/runtime/ledger/ledger_fixture.hpp"
 
 namespace ballast::ledger {
@@ -32,10 +33,21 @@ struct recorded {
   }
 };
 
+/// The second half of each chunk's rows weighs more.
+void weigh(recorded& run, const sampling_spec& how, uint64_t seed) {
+  run.set.order = row_layout::by_class;
+  for (chunk_info& chunk : run.set.train)
+    chunk.weights = {{chunk.rows / 2, 1}, {chunk.rows - chunk.rows / 2, 3.5}};
+  ledger_config& config = run.input.run.config;
+  config.uses = epoch_uses::of(how, 3, seed, run.set);
+  config.chunk_rows = config.uses->of_chunks();
+}
+
 /// 3 workers, rows in random order over chunks of 50, a plan switch in the
 /// middle of epoch 1 and another where epoch 2 begins.
 recorded make_run(uint64_t seed, uint64_t rows, uint64_t batch,
-                  uint64_t steps_done, bool traced = true) {
+                  uint64_t steps_done, bool traced = true,
+                  const sampling_spec& how = {}) {
   test_random random(seed);
   recorded out;
   std::vector<uint64_t> ids(rows);
@@ -52,6 +64,8 @@ recorded make_run(uint64_t seed, uint64_t rows, uint64_t batch,
     out.input.run.config.chunk_rows.push_back(chunk_rows);
   }
   out.set.train_rows = rows;
+  if (how.is_weighted())
+    weigh(out, how, seed);
   out.input.run.config.seed = seed;
   out.input.run.config.global_batch = batch;
   out.input.epochs = 3;
@@ -120,6 +134,43 @@ TEST(audit, finds_every_sample_once_in_a_whole_run) {
     EXPECT_EQ(report.steps_committed, 42U);
     EXPECT_EQ(report.trace_lines, 3U * 42);
   }
+}
+
+sampling_spec weighted() {
+  sampling_spec out;
+  out.kind = sampling_kind::weighted;
+  return out;
+}
+
+TEST(audit, finds_every_use_of_a_weighted_run_once) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    recorded run = make_run(seed, 407, 30, 3 * 14, true, weighted());
+    audit_report report = run.check();
+    EXPECT_TRUE(report.fine()) << text(report);
+    sample_counts whole{3 * 407, 3 * 407, 0, 0};
+    EXPECT_EQ(report.ledger, whole);
+    EXPECT_EQ(report.traces, whole);
+  }
+}
+
+TEST(audit, of_the_open_epoch_of_a_weighted_run_expects_what_was_used) {
+  audit_report report = make_run(1, 407, 30, 20, true, weighted()).check();
+  EXPECT_TRUE(report.fine()) << text(report);
+  EXPECT_EQ(report.ledger, (sample_counts{407 + 180, 407 + 180, 0, 0}));
+  EXPECT_EQ(report.traces, report.ledger);
+}
+
+TEST(audit, finds_a_use_too_many_and_one_too_few_of_a_weighted_run) {
+  recorded run = make_run(1, 407, 30, 42, true, weighted());
+  // Another sample than the ledger's, in a step of epoch 2.
+  std::vector<uint64_t>& ids = run.traces[3 * 20].ids;
+  ids.at(0) = ids.at(0) == 0 ? 1 : 0;
+  audit_report report = run.check();
+  EXPECT_FALSE(report.fine());
+  EXPECT_EQ(report.ledger.once, 3U * 407);
+  EXPECT_EQ(report.traces.lost, 1U);
+  EXPECT_EQ(report.traces.repeated, 1U);
 }
 
 TEST(audit, does_without_traces_where_the_job_wrote_none) {

@@ -24,7 +24,8 @@ share share_of(uint32_t first, uint32_t last, uint32_t since = 1) {
   return out;
 }
 
-sequence start(const share& part, uint32_t window, uint64_t epoch = 1) {
+sequence start_windowed(const share& part, uint32_t window,
+                        uint64_t epoch = 1) {
   return {1,
           epoch_number{epoch},
           part,
@@ -45,7 +46,7 @@ size_t begun(const sequence& at) {
 TEST(window, draws_each_row_once_and_from_so_many_chunks_at_a_time) {
   for (uint32_t window : {1U, 3U, chunks, 2 * chunks}) {
     SCOPED_TRACE(window);
-    sequence from = start(share_of(0, chunks), window);
+    sequence from = start_windowed(share_of(0, chunks), window);
     std::set<row_ref> seen;
     size_t most = 0;
     while (from.rows_left() > 0) {
@@ -63,7 +64,7 @@ TEST(window, draws_each_row_once_and_from_so_many_chunks_at_a_time) {
 TEST(window, of_one_chunk_takes_them_in_the_order_of_the_epoch) {
   const share part = share_of(0, chunks);
   for (uint64_t epoch : {1, 2}) {
-    sequence from = start(part, 1, epoch);
+    sequence from = start_windowed(part, 1, epoch);
     std::vector<uint32_t> met;
     while (from.rows_left() > 0) {
       const auto chunk = uint32_t(value(from.draw().chunk));
@@ -85,7 +86,7 @@ TEST(window, is_found_again_from_the_cursors_alone) {
     test_random random(seed);
     const auto window = uint32_t(random.between(1, 6));
     const share part = share_of(0, chunks);
-    sequence drawn = start(part, window), skipped = drawn;
+    sequence drawn = start_windowed(part, window), skipped = drawn;
     const uint64_t count = random.below(chunks * chunk_rows);
     std::vector<row_ref> rows, rest, again;
     drawn.draw(count, rows);
@@ -102,7 +103,7 @@ TEST(window, is_found_again_from_the_cursors_alone) {
 // What a dead worker had begun is in memory somewhere, and its turn has come.
 TEST(window, ends_chunks_that_another_share_has_begun_before_others) {
   const share before = share_of(0, 15);
-  sequence from = start(before, 3);
+  sequence from = start_windowed(before, 3);
   from.skip(100);
   share after = share_of(0, chunks, 2);
   std::vector<uint32_t> cursors = from.cursors();

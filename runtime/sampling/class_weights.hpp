@@ -1,0 +1,33 @@
+/// How much a row of a class weighs, so that rare classes are used more often.
+/// Effective number of rows: Cui, Jia, Lin, Song, Belongie, "Class-Balanced
+/// Loss Based on Effective Number of Samples", CVPR 2019, arXiv 1901.05555.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace ballast::sampling {
+
+/// Of a row of each class that has `rows` of it: 1 / n; with `beta` in [0, 1)
+/// (1 - beta) / (1 - beta^n). A class without rows has 0.
+inline std::vector<double> class_weights(std::span<const uint64_t> rows,
+                                         std::optional<double> beta) {
+  std::vector<double> out;
+  out.reserve(rows.size());
+  for (uint64_t n : rows) {
+    if (n == 0)
+      out.push_back(0);
+    else if (!beta)
+      out.push_back(1 / double(n));
+    else if (*beta == 0)
+      out.push_back(1);
+    else // expm1: the difference from 1 is what counts
+      out.push_back((1 - *beta) / -std::expm1(double(n) * std::log(*beta)));
+  }
+  return out;
+}
+
+} // namespace ballast::sampling
