@@ -264,6 +264,11 @@ nlohmann::ordered_json run_record::finish(monitor::run_report report) {
     audit(directory_.path(), notices_, report);
   (void)fault_point("report.write");
   nlohmann::ordered_json out = to_json(report);
+  if (const auto& rejected = set_.rejected())
+    out["rejected"] = {{"read", rejected->read},
+                       {"rows", rejected->rows},
+                       {"kept", rejected->kept},
+                       {"removed", rejected->removed}};
   directory_.write_json("report.json", out, store::outlives::power);
   notices_.events()->append(
       coordinator::events::done{report.state, report.steps, report.reason});

@@ -114,6 +114,7 @@ void run_set::check(const set_prepared& made, const std::string& digest) {
 }
 
 void run_set::keep_rejected(const set_prepared& made) {
+  rejected_ = made.rejected;
   if (!made.rejected)
     return;
   const std::filesystem::path to = directory_.file(data::quarantine_name);
@@ -128,7 +129,7 @@ void run_set::keep_rejected(const set_prepared& made) {
     directory_.write_file(data::quarantine_name, with_paths_of_run(lines, made),
                           store::outlives::power);
   }
-  if (made.rejected->rows > 0)
+  if (data::any_left_out(*made.rejected))
     notices_.warn(data::rejected_note(
         *made.rejected, made.quarantine.empty() ? "" : to.string()));
 }

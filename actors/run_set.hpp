@@ -9,6 +9,7 @@
 #include "runtime/ledger/manifest.hpp"
 #include "store/run_directory.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,10 @@ public:
   void check(const set_prepared& made, const std::string& digest);
   /// Rows that were left out are listed in the run's folder, too, and said.
   void keep_rejected(const set_prepared& made);
+  /// Nothing: none may be left out.
+  const std::optional<ledger::rejected_rows>& rejected() const {
+    return rejected_;
+  }
   /// What was learned of the training rows is kept beside the model, which
   /// needs it for rows of others.
   void keep_preprocessing(const set_prepared& made);
@@ -41,6 +46,7 @@ public:
 private:
   const store::run_directory& directory_;
   const run_notices& notices_;
+  std::optional<ledger::rejected_rows> rejected_;
   mutable table_copy tables_; // ends before the folder is given back
 };
 

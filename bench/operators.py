@@ -20,6 +20,14 @@ profile  `ballast data profile` of --profile-rows rows of 20 columns beside pand
 impute   the strategy "knn" of imputing on 20,000 rows, one cell of twenty
          missing, beside scikit-learn's KNNImputer: the whole command `ballast
          data write`, reading and writing included, against fit_transform alone
+features 10^7 rows of 20 columns (--table-rows) filled, clipped, standardized, made
+         columns of categories and hashed, fitted and applied, in memory, two
+         threads, beside scikit-learn's ColumnTransformer and Polars
+         (bench/lib/features.py; `ninja feature_columns` builds the program)
+equal    the first of equal rows of 10^7, by two columns, from file to file, two
+         threads, beside pandas and Polars (bench/peers/duplicates.py)
+near     the texts of --texts that are near none before them (Jaccard 0.8), from
+         file to file, two threads, beside datasketch, whose texts are in memory
 
 The peers' environment is made by  bench/peers/setup.sh DIR operators.
 """
@@ -30,10 +38,10 @@ import subprocess
 import tempfile
 import time
 
-from lib.features import MAKE
+from lib.features import AT_LEAST, MAKE, features as features_of
 from lib.measure import Peer, arguments, run_parts, say, table, warn_if_busy
 
-PARTS = ["over", "under", "clean", "both", "numpy", "threads", "impute", "profile"]
+PARTS = ["over", "under", "clean", "both", "numpy", "threads", "impute", "profile", "features", "equal", "near"]
 # How many times faster than the peer, at least.
 OVER = {"random_over": 3, "smote": 3, "adasyn": 6, "borderline_smote": 6}
 UNDER = {"random_under": 1, "near_miss": 3, "cluster_centroids": 10}
@@ -42,9 +50,12 @@ BOTH = {"smote_tomek": 15, "smote_enn": 15}
 SAME_ROWS = ["tomek_links", "enn", "renn", "all_knn", "ncr", "near_miss"]
 SLOW = {"cluster_centroids", "smote_tomek", "smote_enn", "renn", "all_knn"}  # of the peer: once is enough
 INERTIA_MAX = 1.02
+THREADS = 2
 TWO_THREADS_MIN = 1.7
 PROFILE_MIN = 10
 PROFILE_BYTES_MAX = 1_000_000_000
+EQUAL_MIN = {"pandas": 5, "polars": 1}
+NEAR_MIN, RECALL_MIN = 20, 0.95
 IMPUTED_ROWS, IMPUTE_MIN, IMPUTED_APART_MAX = 20_000, 5, 1e-9
 
 
@@ -75,15 +86,16 @@ class Measured:
     def run_profile(self, path):
         return self.peer.run("profiles.py", path)
 
-    def write(self, graph, node, out):
-        """Seconds of `ballast data write` on one core."""
-        if os.path.exists(self.path(out)):
-            os.remove(self.path(out))
+    def write(self, graph, node, out, source="gaps.parquet", label="y", threads=1):
+        """Seconds of `ballast data write` on so many cores."""
+        for name in (out, out + ".quarantine.jsonl"):
+            if os.path.exists(self.path(name)):
+                os.remove(self.path(name))
         job = {
             "data": {
-                "sources": {"in": {"format": "parquet", "uri": self.path("gaps.parquet")}},
+                "sources": {"in": {"format": source.split(".")[1], "uri": self.path(source)}},
                 "graph": graph,
-                "train": {"from": node, "label": "y"},
+                "train": {"from": node, "label": label},
                 "test_fraction": 0,
             },
             "model": {"kind": "linear"},
@@ -91,8 +103,8 @@ class Measured:
         }
         with open(self.path("job.json"), "w", encoding="ascii") as f:
             json.dump(job, f)
-        core = str(min(os.sched_getaffinity(0)))
-        command = ["taskset", "-c", core, self.options.ballast, "data", "write", self.path("job.json"), node, self.path(out)]
+        cores = ",".join(str(c) for c in sorted(os.sched_getaffinity(0))[:threads])
+        command = ["taskset", "-c", cores, self.options.ballast, "data", "write", self.path("job.json"), node, self.path(out)]
         env = {**os.environ, "BALLAST_CACHE": self.path("cache")}
         start = time.perf_counter()
         done = subprocess.run(command, capture_output=True, text=True, env=env)
@@ -222,8 +234,60 @@ def impute(measured, verdicts):
     return raw
 
 
+def features(measured, verdicts):
+    options = measured.options
+    middle, problems = features_of(options.table_rows, options.repeats, measured.peer.python)
+    table([("", "s", "M rows/s")] + [(name, f"{one:.2f}", f"{options.table_rows / one / 1e6:.2f}") for name, one in middle.items()])
+    for name, least in AT_LEAST.items():
+        verdicts.at_least(f"features, over {name}", middle[name] / middle["ballast"], least, "x")
+    verdicts.at_least("features: the same state on 1, 2 and 7 threads", int(not any("state" in one for one in problems)), 1, "")
+    return middle
+
+
+def equal(measured, verdicts):
+    measured.peer.run("duplicates.py", "equal-rows", measured.folder, measured.options.table_rows)
+    node = {"op": "distinct", "from": "in", "on": ["key", "name"], "as": "once"}
+    raw = {"ballast": []}
+    for _ in range(measured.options.repeats):
+        s = measured.write([node], "once", "once.arrow", "equal.arrow", "key", threads=THREADS)
+        raw["ballast"].append({"s": s})
+        for name in EQUAL_MIN:
+            raw.setdefault(name, []).append(measured.peer.run("duplicates.py", name, measured.folder))
+    seconds = {name: statistics.median(one["s"] for one in runs) for name, runs in raw.items()}
+    table([("", "s")] + [(name, f"{one:.2f}") for name, one in seconds.items()])
+    for name, least in EQUAL_MIN.items():
+        verdicts.at_least(f"equal rows, over {name}", seconds[name] / seconds["ballast"], least, "x")
+    for name in ("equal.arrow", "once.arrow", "peer.arrow"):
+        os.remove(measured.path(name))
+    return raw
+
+
+def near(measured, verdicts):
+    made = measured.peer.run("duplicates.py", "near-rows", measured.folder, measured.options.texts)
+    node = {
+        "op": "distinct", "from": "in", "on": "text", "similarity": 0.8, "shingle_of": "words", "shingle": 3, "as": "once",
+    }
+    raw = {"texts": made, "ballast": [], "datasketch": []}
+    for _ in range(measured.options.repeats):
+        s = measured.write([node], "once", "apart.parquet", "near.parquet", "id", threads=THREADS)
+        raw["ballast"].append({"s": s})
+    found = measured.peer.run("duplicates.py", "recall", measured.folder, measured.path("apart.parquet"))
+    raw["found"] = found
+    raw["datasketch"].append(measured.peer.run("duplicates.py", "datasketch", measured.folder))
+    ours = statistics.median(one["s"] for one in raw["ballast"])
+    theirs = raw["datasketch"][0]
+    table([("", "s", "recall"), ("ballast", f"{ours:.2f}", f"{found['recall']:.4f}"),
+           ("datasketch", f"{theirs['s']:.2f}", f"{theirs['recall']:.4f}")])
+    verdicts.at_least("near duplicates, over datasketch", theirs["s"] / ours, NEAR_MIN, "x")
+    verdicts.at_least("near duplicates: recall", found["recall"], RECALL_MIN, "")
+    verdicts.at_most("near duplicates: rows that are near none and went", found["wrong"], 0, "")
+    return raw
+
+
 def main():
     def more(p):
+        p.add_argument("--table-rows", type=int, default=10_000_000, help="default 10000000")
+        p.add_argument("--texts", type=int, default=50_000, help="default 50000")
         p.add_argument("--profile-rows", type=int, default=10_000_000, help="default 10000000")
         p.add_argument("--rows", type=int, default=100_000, help="default 100000")
 

@@ -4,7 +4,7 @@
 #   bench/peers/setup.sh DIR data also the data layers of stream_linear.py,
 #                                 stream_exactness.py and loaders.py, about 1 GB more
 #   bench/peers/setup.sh DIR tables  only those of tables.py and databases.py, about 1 GB
-#   bench/peers/setup.sh DIR operators  only those of resampling.py and profiles.py, about 400 MB
+#   bench/peers/setup.sh DIR operators  only those of bench/operators.py, about 600 MB
 set -eu
 case "$#:${2:-}" in
 1: | 2:data | 2:tables | 2:operators) ;;
@@ -23,9 +23,10 @@ print("polars", polars.__version__, "pandas", pandas.__version__, "connectorx", 
 fi
 if [ "${2:-}" = operators ]; then
   "$1/bin/pip" --disable-pip-version-check install --quiet \
-    imbalanced-learn==0.14.2 pandas pyarrow==26.0.1
-  "$1/bin/python" -c 'import imblearn, pandas, sklearn
-print("imbalanced-learn", imblearn.__version__, "scikit-learn", sklearn.__version__, "pandas", pandas.__version__)'
+    imbalanced-learn==0.14.2 pandas polars datasketch pyarrow==26.0.1
+  "$1/bin/python" -c 'import datasketch, imblearn, pandas, polars, sklearn
+print("imbalanced-learn", imblearn.__version__, "scikit-learn", sklearn.__version__, "pandas", pandas.__version__)
+print("polars", polars.__version__, "datasketch", datasketch.__version__)'
   exit
 fi
 "$1/bin/pip" --disable-pip-version-check install --quiet \

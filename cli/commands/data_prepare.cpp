@@ -66,6 +66,7 @@ int prepare_data(const data_order& order) {
     if (about.rejected)
       out["left_out"] = {{"rows", about.rejected->rows},
                          {"of", about.rejected->read},
+                         {"removed", about.rejected->removed},
                          {"file", listed}};
     std::cout << json_lines_text(out) << "\n";
     return 0;

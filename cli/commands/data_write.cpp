@@ -3,6 +3,7 @@
 #include "cli/commands/data.hpp"
 
 #include "data/fitting/apply_states.hpp"
+#include "data/operators/removed_rows.hpp"
 #include "data/prepared/prepare_cache.hpp"
 #include "data/sink/node_files.hpp"
 #include "data/sink/partial_path.hpp"
@@ -12,6 +13,7 @@
 #include "runtime/base/printable.hpp"
 
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -37,23 +39,43 @@ std::string quarantine_beside(const std::string& output) {
   return output + "." + data::quarantine_name;
 }
 
-data::left_out_rows listed(std::optional<row_faults>& faults,
-                           const std::string& beside) {
-  if (!faults)
-    return {};
-  return {&*faults, quarantine_beside(beside)};
-}
+/// What a command leaves out beside the rows that it writes.
+class listed_rows {
+public:
+  /// Refuses an earlier list, which would be taken for this one.
+  listed_rows(const data_order& order, const std::string& beside)
+      : faults_(row_faults::of(order.what.data)),
+        removed_(data::removed_rows::of(order.what.data)),
+        file_(quarantine_beside(beside)) {
+    std::error_code ignored;
+    data::partial_path::remove_left_over(beside);
+    if (any() && std::filesystem::exists(file_, ignored))
+      throw ballast_error(errc::usage,
+                          printable(file_) +
+                              ": is there; remove it, or name another output");
+  }
+  /// Of states that remove rows, whatever the job does.
+  void expect_removed(const data_spec& data) {
+    if (removed_ == nullptr)
+      removed_ = std::make_unique<data::removed_rows>(data.on_error !=
+                                                      error_policy::skip);
+  }
 
-/// Nor is what is listed of an earlier output taken for this one's.
-void check_no_quarantine(const std::optional<row_faults>& faults,
-                         const std::string& beside) {
-  std::error_code ignored;
-  data::partial_path::remove_left_over(beside);
-  if (faults && std::filesystem::exists(quarantine_beside(beside), ignored))
-    throw ballast_error(errc::usage,
-                        printable(quarantine_beside(beside)) +
-                            ": is there; remove it, or name another output");
-}
+  bool any() const { return faults_ || removed_ != nullptr; }
+  data::left_out_rows terms() {
+    return {faults_ ? &*faults_ : nullptr, removed_.get(),
+            any() ? file_ : std::string()};
+  }
+  ledger::rejected_rows counts() const {
+    return data::left_out_counts(faults_ ? &*faults_ : nullptr, removed_.get());
+  }
+  const std::string& file() const { return file_; }
+
+private:
+  std::optional<row_faults> faults_;
+  std::unique_ptr<data::removed_rows> removed_;
+  const std::string file_;
+};
 
 /// What is said of the rows that were left out beside those that were written
 /// to `beside`, for a program and for a reader.
@@ -61,13 +83,15 @@ struct rejected {
   json counts;
   std::string note;
 };
-std::optional<rejected> tell_rejected(const std::optional<row_faults>& faults,
-                                      const std::string& beside) {
-  if (!faults)
+std::optional<rejected> tell_rejected(const listed_rows& rows) {
+  if (!rows.any())
     return std::nullopt;
-  const ledger::rejected_rows counts = faults->counts();
-  const std::string file = counts.kept > 0 ? quarantine_beside(beside) : "";
-  return rejected{{{"rows", counts.rows}, {"of", counts.read}, {"file", file}},
+  const ledger::rejected_rows counts = rows.counts();
+  const std::string file = counts.kept > 0 ? rows.file() : "";
+  return rejected{{{"rows", counts.rows},
+                   {"of", counts.read},
+                   {"removed", counts.removed},
+                   {"file", file}},
                   data::rejected_note(counts, file)};
 }
 
@@ -103,13 +127,12 @@ int print(const std::vector<data::written_file>& files, const json& request,
 int write_data(const data_order& order) {
   const json& request = order.request;
   const auto files = request.at("files").get<std::vector<std::string>>();
-  std::optional<row_faults> faults = row_faults::of(order.what.data);
-  check_no_quarantine(faults, files.at(0));
+  listed_rows listed(order, files.at(0));
   const auto written = data::write_nodes(
       order.what, request.at("nodes").get<std::vector<std::string>>(), files,
-      order.stop, listed(faults, files.at(0)));
+      order.stop, listed.terms());
   warn_of_empty(written);
-  return print(written, request, tell_rejected(faults, files.at(0)));
+  return print(written, request, tell_rejected(listed));
 }
 
 int partition_data(const data_order& order) {
@@ -119,24 +142,22 @@ int partition_data(const data_order& order) {
   terms.format = request.at("format").get<std::string>();
   terms.into = request.at("into").get<uint64_t>();
   terms.column = request.at("column").get<std::string>();
-  std::optional<row_faults> faults = row_faults::of(order.what.data);
-  check_no_quarantine(faults, terms.folder);
+  listed_rows listed(order, terms.folder);
   const auto written =
       data::partition_node(order.what, request.at("node").get<std::string>(),
-                           terms, order.stop, listed(faults, terms.folder));
-  return print(written, request, tell_rejected(faults, terms.folder),
-               terms.column);
+                           terms, order.stop, listed.terms());
+  return print(written, request, tell_rejected(listed), terms.column);
 }
 
 int apply_data(const data_order& order) {
   const nlohmann::json& request = order.request;
-  std::optional<data::row_faults> faults =
-      data::row_faults::of(order.what.data);
   data::apply_terms terms;
   terms.states = request.at("states").get<std::string>();
   terms.node = request.at("node").get<std::string>();
   terms.file = request.at("file").get<std::string>();
-  terms.faults = faults ? &*faults : nullptr;
+  listed_rows listed(order, terms.file);
+  listed.expect_removed(order.what.data);
+  terms.left_out = listed.terms();
   terms.stop = order.stop;
   const data::applied_rows applied = data::apply_states(order.what, terms);
   for (const std::string& note : applied.notes)
@@ -149,17 +170,15 @@ int apply_data(const data_order& order) {
     nlohmann::json out{{"file", terms.file},
                        {"rows", applied.rows},
                        {"states", std::move(states)}};
-    if (faults)
-      out["left_out"] = {{"rows", faults->counts().rows},
-                         {"of", faults->counts().read}};
+    out["left_out"] = tell_rejected(listed)->counts;
     std::cout << json_lines_text(out) << "\n";
     return 0;
   }
   std::cout << printable(terms.file) << ": " << counted(applied.rows, "row")
             << ", changed by " << counted(applied.states.size(), "state")
             << "\n";
-  if (faults)
-    std::cout << data::rejected_note(faults->counts(), "") << "\n";
+  if (data::any_left_out(listed.counts()))
+    std::cout << tell_rejected(listed)->note << "\n";
   return 0;
 }
 

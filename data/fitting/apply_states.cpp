@@ -70,10 +70,13 @@ applied_rows apply_states(const job& what, const apply_terms& terms) {
   const source_versions sources(typed.data, {terms.node}, terms.stop);
   auto source = std::make_unique<graph_stream>(
       typed.data, terms.node,
-      graph_terms{.stop = terms.stop, .faults = terms.faults});
+      graph_terms{.stop = terms.stop,
+                  .faults = terms.left_out.faults,
+                  .removed = terms.left_out.removed});
   operator_context context;
   context.stop = terms.stop;
   context.origins = origins_of(*source);
+  context.removed = terms.left_out.removed;
   stream_pointer rows = std::move(source);
   fitted_states notes;
   for (const auto& state : states) {
@@ -100,11 +103,11 @@ applied_rows apply_states(const job& what, const apply_terms& terms) {
     writer->write(batch);
     out.rows += uint64_t(batch->num_rows());
   }
-  if (terms.faults != nullptr)
-    terms.faults->check(/*at_end=*/true);
+  if (terms.left_out.faults != nullptr)
+    terms.left_out.faults->check(/*at_end=*/true);
   sources.check_unchanged();
   writer->finish();
-  partial_path::publish({&made});
+  publish_with_list({&made}, terms.left_out);
   out.states = describe(states);
   out.notes = notes.notes();
   return out;

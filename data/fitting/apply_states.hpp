@@ -1,9 +1,11 @@
 /// Writes the rows of a source as the fitted nodes of a run changed them: for
-/// rows that the run has never seen. One thread. Errors: those of the rows, of
-/// the states (state_files.hpp), and of record_writer; no file is left then.
+/// rows that the run has never seen. Rows that the states remove are listed
+/// beside it. One thread. Errors: those of the rows, of the states
+/// (state_files.hpp), and of record_writer; no file is left then.
 #pragma once
 
 #include "data/fitting/state_files.hpp"
+#include "data/sink/node_files.hpp"
 #include "runtime/job/job.hpp"
 #include "store/work_watch.hpp"
 
@@ -13,13 +15,11 @@
 
 namespace ballast::data {
 
-class row_faults;
-
 struct apply_terms {
   std::string states; // a folder, as read_states() takes it
   std::string node;   // of the job: a source, or a node
   std::string file;   // by whose end the format is known
-  row_faults* faults = nullptr;
+  left_out_rows left_out = {};
   store::work_watch stop = {};
 };
 struct applied_rows {

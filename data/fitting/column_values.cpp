@@ -71,6 +71,8 @@ std::string kinds_text(value_kind kind) {
            "other numbers";
   case value_kind::times:
     return "dates or timestamps; \"cast\" makes them of text";
+  case value_kind::texts:
+    return "text; \"cast\" makes it of numbers";
   case value_kind::any:
     break;
   }
@@ -85,6 +87,8 @@ bool is_of_kind(value_kind kind, const arrow::DataType& type) {
     return is_category(type);
   case value_kind::times:
     return is_time(type);
+  case value_kind::texts:
+    return is_text(type);
   case value_kind::any:
     break;
   }

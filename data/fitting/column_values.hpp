@@ -20,7 +20,7 @@ namespace ballast::data {
 using row_finder = std::function<std::string(int64_t row)>;
 
 /// What an operator takes a column for.
-enum class value_kind : uint8_t { numbers, categories, times, any };
+enum class value_kind : uint8_t { numbers, categories, times, texts, any };
 /// "numbers (int64, float64, bool)", for messages.
 std::string kinds_text(value_kind kind);
 bool is_of_kind(value_kind kind, const arrow::DataType& type);

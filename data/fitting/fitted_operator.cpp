@@ -83,7 +83,8 @@ std::unique_ptr<fitted_operator> make_operator(fit_terms terms) {
   for (const auto make :
        {make_scale_operator, make_shape_operator, make_impute_operator,
         make_outlier_operator, make_category_operator, make_target_operator,
-        make_several_operator, make_selection_operator, make_date_operator})
+        make_several_operator, make_selection_operator, make_date_operator,
+        make_text_operator})
     if (auto out = make(terms))
       return out;
   BALLAST_CHECK(false, "an operator of another kind");

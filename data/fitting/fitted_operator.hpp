@@ -11,12 +11,12 @@
 
 #include "data/fitting/fitted_state.hpp"
 #include "data/fitting/learned_facts.hpp"
+#include "data/source/record_stream.hpp"
 
 #include <arrow/type_fwd.h>
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,10 +67,10 @@ struct given_rows {
   bool of_training = false; // the rows that the operator was fitted on
 };
 /// The made columns, in the order of output_column::made, one cell for each row
-/// that came in; and which of these go on (nothing: all).
+/// that came in; and which of these do not go on, in order, each once.
 struct made_rows {
   arrow::ArrayVector columns;
-  std::optional<std::vector<uint32_t>> kept = {};
+  std::vector<bad_row> removed = {};
 };
 
 class bound_operator {
@@ -141,5 +141,6 @@ std::unique_ptr<fitted_operator> make_several_operator(const fit_terms& terms);
 std::unique_ptr<fitted_operator>
 make_selection_operator(const fit_terms& terms);
 std::unique_ptr<fitted_operator> make_date_operator(const fit_terms& terms);
+std::unique_ptr<fitted_operator> make_text_operator(const fit_terms& terms);
 
 } // namespace ballast::data

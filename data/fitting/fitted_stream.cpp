@@ -3,11 +3,14 @@
 #include "data/base/ordered_work.hpp"
 #include "data/expression/binding.hpp"
 #include "data/operators/operator_input.hpp"
+#include "data/operators/removed_rows.hpp"
 #include "data/operators/row_batches.hpp"
+#include "data/source/bad_rows.hpp"
 #include "runtime/base/printable.hpp"
 
 #include <arrow/api.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -37,6 +40,8 @@ public:
                        one.input < 0 || input.field(one.input)->nullable()));
     set_schema(arrow::schema(std::move(fields)));
     bound_ = terms_.what->bind(terms_.state);
+    if (terms_.what->drops_rows())
+      will_remove(this->context());
   }
 
 protected:
@@ -61,14 +66,19 @@ protected:
       wanted_.back().first = place[0];
     }
     wanted_schema_ = arrow::schema(std::move(fields));
+    const auto made =
+        std::count_if(columns_.begin(), columns_.end(),
+                      [](const output_column& one) { return one.made >= 0; });
+    rows_max_ = std::max(rows_least, cells_most / std::max<int64_t>(1, made));
     in_.choose(read);
   }
 
   std::shared_ptr<arrow::RecordBatch> produce() override {
-    while (rows_pointer rows = changed()) {
-      rows_out_ += uint64_t(rows->num_rows());
-      if (rows->num_rows() > 0)
-        return rows;
+    while (const std::optional<changed_batch> one = changed()) {
+      tell_removed(context(), *one->given, origin_at_, one->removed);
+      rows_out_ += uint64_t(one->rows->num_rows());
+      if (one->rows->num_rows() > 0)
+        return one->rows;
     }
     if (rows_in_ > rows_out_ && terms_.note)
       terms_.note(context().pointer + ": \"" + terms_.what->terms().step() +
@@ -80,25 +90,48 @@ protected:
 
 private:
   using rows_pointer = std::shared_ptr<arrow::RecordBatch>;
+  struct changed_batch {
+    rows_pointer rows; // maybe none
+    rows_pointer given;
+    std::vector<bad_row> removed; // of these
+  };
+  /// Of what is made of a batch; but so many rows at least.
+  static constexpr int64_t cells_most = 1 << 22;
+  static constexpr int64_t rows_least = 256;
 
-  /// Of the next batch, maybe none; null at the end.
-  rows_pointer changed() {
+  /// Nothing at the end.
+  std::optional<changed_batch> changed() {
     const size_t threads = terms_.threads > 0 ? terms_.threads : work_threads();
     if (bound_->in_order() || threads == 1) {
-      const rows_pointer rows = in_.next();
-      return rows == nullptr ? nullptr : made_of(rows, count(*rows));
+      const rows_pointer rows = next_rows();
+      if (rows == nullptr)
+        return std::nullopt;
+      return made_of(rows, count(*rows));
     }
     if (!work_)
       work_.emplace(threads, "bl-fitted");
     while (!all_given_ && work_->under_way() < work_->wanted()) {
-      const rows_pointer rows = in_.next();
+      const rows_pointer rows = next_rows();
       all_given_ = rows == nullptr;
       if (rows != nullptr)
         work_->give([this, rows, first = count(*rows)] {
           return made_of(rows, first);
         });
     }
-    return work_->under_way() == 0 ? nullptr : work_->take();
+    if (work_->under_way() == 0)
+      return std::nullopt;
+    return work_->take();
+  }
+
+  /// Fewer at once where many columns are made of them. Null at the end.
+  rows_pointer next_rows() {
+    if (rest_ == nullptr)
+      rest_ = in_.next();
+    const rows_pointer all = std::exchange(rest_, nullptr);
+    if (all == nullptr || all->num_rows() <= rows_max_)
+      return all;
+    rest_ = all->Slice(rows_max_);
+    return all->Slice(0, rows_max_);
   }
 
   /// Of the first of these rows, in what came in.
@@ -116,7 +149,7 @@ private:
   }
 
   /// Any thread.
-  rows_pointer made_of(const rows_pointer& rows, uint64_t first) const {
+  changed_batch made_of(const rows_pointer& rows, uint64_t first) const {
     given_rows given;
     for (int place : given_at_)
       given.columns.push_back(rows->column(place));
@@ -124,14 +157,15 @@ private:
     given.first_row = first;
     given.of_training = terms_.of_training;
     given.place = [&](int64_t row) { return place_in(*rows, first, row); };
-    const made_rows made = applies_ ? bound_->apply(given) : made_rows();
+    made_rows made = applies_ ? bound_->apply(given) : made_rows();
     arrow::ArrayVector out;
     for (const auto& [input, made_at] : wanted_)
       out.push_back(input >= 0 ? rows->column(input)
                                : made.columns.at(size_t(made_at)));
     rows_pointer all = arrow::RecordBatch::Make(
         wanted_schema_, rows->num_rows(), std::move(out));
-    return made.kept ? taken(all, *made.kept, context()) : all;
+    return {made.removed.empty() ? all : without_rows(all, made.removed).batch,
+            rows, std::move(made.removed)};
   }
 
   const fitted_terms terms_;
@@ -147,7 +181,9 @@ private:
   uint64_t rows_in_ = 0;
   uint64_t rows_out_ = 0;
   bool all_given_ = false;
-  std::optional<ordered_work<rows_pointer>> work_; // ends first
+  int64_t rows_max_ = 0; // at once
+  rows_pointer rest_;    // of a batch that is worked on in parts
+  std::optional<ordered_work<changed_batch>> work_; // ends first
 };
 
 } // namespace

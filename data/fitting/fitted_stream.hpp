@@ -2,9 +2,9 @@
 /// files of data/ only.
 ///
 /// The same rows come out in the same order with any number of threads. Rows
-/// that the operator leaves out are counted and said at the end. One owner, one
-/// thread. Errors: check_schema's, and the first cell that the operator
-/// refuses.
+/// that the operator removes are told to the context's removed_rows, counted,
+/// and said at the end. One owner, one thread. Errors: check_schema's, and the
+/// first cell that the operator refuses.
 #pragma once
 
 #include "data/fitting/fitted_operator.hpp"

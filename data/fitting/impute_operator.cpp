@@ -3,6 +3,7 @@
 #include "data/fitting/fitted_operator.hpp"
 #include "data/fitting/neighbour_filler.hpp"
 #include "data/neighbours/class_index.hpp"
+#include "data/source/bad_rows.hpp"
 #include "data/source/source_error.hpp"
 #include "runtime/base/printable.hpp"
 #include "runtime/graph/fitted_words.hpp"
@@ -356,23 +357,15 @@ private:
 
   made_rows without_missing(const given_rows& rows) const {
     made_rows out;
-    std::vector<bool> missing(size_t(rows.rows));
-    bool any = false;
     for (size_t i = 0; i < rows.columns.size(); ++i) {
-      const auto own = missing_of(rows.columns[i], state_->columns[i].name);
+      const std::string& name = state_->columns[i].name;
+      const auto own = missing_of(rows.columns[i], name);
       const auto& bits = static_cast<const arrow::BooleanArray&>(*own);
       for (int64_t row = 0; row < bits.length(); ++row)
-        if (bits.Value(row)) {
-          missing[size_t(row)] = true;
-          any = true;
-        }
+        if (bits.Value(row))
+          out.removed.push_back({row, name, "the value is missing", {}});
     }
-    if (!any)
-      return out;
-    out.kept.emplace();
-    for (size_t row = 0; row < missing.size(); ++row)
-      if (!missing[row])
-        out.kept->push_back(uint32_t(row));
+    put_in_order(out.removed);
     return out;
   }
 

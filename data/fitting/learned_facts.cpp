@@ -145,9 +145,32 @@ void merge_samples(learned_facts& into, learned_facts& later) {
   into.sample.merge(later.sample);
 }
 
+void count_tokens(const arrow::Array& column, const text_tokens& of,
+                  const cell_owner& owner, const row_finder& place,
+                  column_facts& out) {
+  of.for_each(column, owner, place,
+              [&](int64_t row, const std::vector<std::string_view>& tokens) {
+                for (const std::string_view one : tokens)
+                  out.tokens.add(row, one);
+              });
+  out.tokens.end_rows();
+  out.values = uint64_t(column.length());
+}
+
 void count_rows(const arrow::Array& column, column_facts& out) {
   out.missing = uint64_t(column.null_count());
   out.values = uint64_t(column.length()) - out.missing;
+}
+
+[[noreturn]] void refuse_tokens(const std::string& column,
+                                const std::string& pointer) {
+  throw ballast_error(
+      errc::invalid_data,
+      pointer + "/columns: '" + printable(column) + "' has more than " +
+          std::to_string(token_counts::most) +
+          " different tokens; expected fewer: lower \"ngram_max\", or take "
+          "\"hash_text\", which learns none",
+      pointer + "/columns");
 }
 
 template <class All>
@@ -187,7 +210,10 @@ learned_facts facts_of(const arrow::ArrayVector& columns,
     const bool is_class = needs.classes && int(i) == needs.target;
     if (need.kind != value_kind::numbers || is_class ||
         (need.categories && !need.moments && !need.quantiles)) {
-      if (need.categories)
+      if (need.tokens != nullptr)
+        count_tokens(*columns[i], *need.tokens, owner_of(i), place,
+                     out.columns[i]);
+      else if (need.categories)
         count_categories(*columns[i], need, owner_of(i), place, out.columns[i]);
       else
         count_rows(*columns[i], out.columns[i]);
@@ -240,6 +266,9 @@ void merge(learned_facts& into, learned_facts later, const fit_needs& needs,
     a.numbers = data::together(a.numbers, b.numbers);
     a.quantiles.merge(b.quantiles);
     a.categories.merge(b.categories);
+    a.tokens.merge(std::move(b.tokens));
+    if (a.tokens.size() > token_counts::most)
+      refuse_tokens(needs.columns[i].column, pointer);
     check_count(a.categories.all(), needs.columns[i], pointer);
     for (auto& [category, sums] : b.targets) {
       const auto found = a.targets.find(category);

@@ -10,11 +10,13 @@
 #include "data/fitting/moments.hpp"
 #include "data/fitting/quantile_sketch.hpp"
 #include "data/fitting/row_sample.hpp"
+#include "data/fitting/text_tokens.hpp"
 
 #include <arrow/type_fwd.h>
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,6 +31,8 @@ struct column_need {
   bool quantiles = false;
   bool categories = false;
   bool targets = false; // the target by category and fold
+  /// Of a text: its tokens are counted; null: they are not.
+  std::shared_ptr<const text_tokens> tokens = nullptr;
 };
 
 struct fit_needs {
@@ -68,6 +72,7 @@ struct column_facts {
   quantile_sketch quantiles;
   category_counts categories;
   std::map<std::string, std::vector<target_sum>, std::less<>> targets;
+  token_counts tokens;
 };
 
 struct learned_facts {

@@ -1,10 +1,12 @@
 /// clip_outliers: what lies too far off the middle.
 #include "data/fitting/fitted_operator.hpp"
+#include "data/source/bad_rows.hpp"
 #include "runtime/graph/fitted_words.hpp"
 
 #include <arrow/api.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 namespace ballast::data {
@@ -28,6 +30,12 @@ double usual_limit(outlier_kind kind) {
     break;
   }
   return 1.5;
+}
+
+std::string limit_text(double limit) {
+  char out[32];
+  std::snprintf(out, sizeof out, "%.6g", limit);
+  return out;
 }
 
 class outlier_operator final : public fitted_operator {
@@ -113,8 +121,6 @@ public:
 
   made_rows apply(const given_rows& rows) override {
     made_rows out;
-    std::vector<uint8_t> far(size_t(rows.rows)); // in any column
-    bool any = false;
     for (size_t i = 0; i < rows.columns.size(); ++i) {
       const learned_column& column = state_->columns[i];
       const number_column numbers(rows.columns[i]);
@@ -132,18 +138,18 @@ public:
       std::vector<uint8_t> flags(values.size());
       for (size_t row = 0; row < flags.size(); ++row) {
         flags[row] = values[row] < low || values[row] > high ? 1 : 0;
-        far[row] |= flags[row];
-        any = any || flags[row] != 0;
+        if (flags[row] != 0 && what_.action() == outlier_action::remove)
+          out.removed.push_back(
+              {int64_t(row),
+               column.name,
+               "the number lies beyond the limits of the training rows, " +
+                   limit_text(low) + " to " + limit_text(high),
+               {}});
       }
       if (what_.action() == outlier_action::mark)
         out.columns.push_back(flag_array(std::move(flags)));
     }
-    if (what_.action() != outlier_action::remove || !any)
-      return out;
-    out.kept.emplace();
-    for (size_t row = 0; row < far.size(); ++row)
-      if (far[row] == 0)
-        out.kept->push_back(uint32_t(row));
+    put_in_order(out.removed);
     return out;
   }
 

@@ -4,24 +4,22 @@
 #include "data/base/ordered_work.hpp"
 #include "data/graph/graph_sources.hpp"
 #include "data/graph/schema_alone.hpp"
+#include "data/operators/check_stream.hpp"
 #include "data/operators/counted_stream.hpp"
-#include "data/operators/distinct_stream.hpp"
 #include "data/operators/filter_stream.hpp"
 #include "data/operators/flat_stream.hpp"
-#include "data/operators/join_stream.hpp"
 #include "data/operators/map_stream.hpp"
-#include "data/operators/near_distinct_stream.hpp"
 #include "data/operators/sample_stream.hpp"
 #include "data/operators/shuffle_stream.hpp"
 #include "data/operators/sort_stream.hpp"
 #include "data/operators/split_stream.hpp"
 #include "data/operators/timed_stream.hpp"
-#include "data/operators/united_stream.hpp"
 #include "data/resampling/resampled_stream.hpp"
 #include "data/store/host_memory.hpp"
 #include "runtime/base/check.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/random.hpp"
+#include "runtime/graph/check_rules.hpp"
 #include "runtime/graph/resampling_node.hpp"
 
 #include <arrow/api.h>
@@ -48,14 +46,6 @@ std::vector<sort_key> keys_of(const graph::node& one) {
   return out;
 }
 
-near_terms terms_of_near(const graph::node& one) {
-  return {.similarity = value_of<double>(one, "similarity"),
-          .shingle = value_of<uint64_t>(one, "shingle"),
-          .words = value_of<std::string>(one, "shingle_of") == "words",
-          .permutations = value_of<uint64_t>(one, "permutations"),
-          .bands = value_of<uint64_t>(one, "bands")};
-}
-
 split_terms terms_of_split(const graph::node& one) {
   split_terms out;
   out.by = *parse_word<graph::split_kind>(value_of<std::string>(one, "by"));
@@ -76,18 +66,6 @@ map_terms terms_of_map(const graph::node& one) {
   out.keep = value_of<bool>(one, "keep");
   out.rows = value_of<uint64_t>(one, "rows");
   return out;
-}
-
-stream_pointer joined(const graph::node& one, std::vector<named_stream> from,
-                      const operator_context& how) {
-  join_terms terms;
-  terms.kind =
-      *parse_word<graph::join_kind>(value_of<std::string>(one, "kind"));
-  terms.on_left = value_of<texts>(one, "on");
-  terms.on_right = value_of<texts>(one, "on_right");
-  terms.suffix = value_of<std::string>(one, "suffix");
-  return join_rows(std::move(from[0].from), std::move(from[1].from),
-                   std::move(terms), how);
 }
 
 uint64_t number_of(const std::string& name) {
@@ -212,6 +190,7 @@ operator_context graph_builder::context(const std::string& pointer,
   out.stop = terms_.stop;
   out.origins = origins_;
   out.faults = terms_.faults;
+  out.removed = terms_.removed;
   out.found = terms_.found;
   return out;
 }
@@ -276,15 +255,19 @@ stream_pointer graph_builder::node(size_t index) {
       {false, index, is_split ? node_counts::all_parts : 0}, context_of(index));
   if (graph::about(one.what).each_input)
     return changed({false, index, 0});
+  if (one.what == op::distinct)
+    return distinct(index, how);
   if (graph::about(one.what).inputs_max > 1)
     return united(index, how);
   if (one.what == op::repeat)
     return repeat(index, how);
   if (is_split)
     return dealt(index, how);
-  // States are made where their rows pass; kept rows would pass nothing.
+  // States are made, and rows that go are told, where rows pass; those that
+  // were kept would pass nothing.
   if (one.what == op::cache && terms_.nodes != nullptr && !only_schemas_ &&
-      !has_states(data_, graph::output{false, index, 0}))
+      !has_states(data_, graph::output{false, index, 0}) &&
+      !removes_rows(data_, graph::output{false, index, 0}))
     return cached(index, how);
   return of_one(one, output(wires_.inputs()[index][0]), how);
 }
@@ -305,6 +288,8 @@ stream_pointer graph_builder::of_one(const graph::node& one,
   case op::filter:
     return filter_rows(std::move(from), value_of<std::string>(one, "where"),
                        how);
+  case op::check:
+    return checked_rows(std::move(from), graph::check_rules_of(one).rules, how);
   case op::select:
     return select_columns(std::move(from), value_of<texts>(one, "columns"),
                           how);
@@ -331,11 +316,6 @@ stream_pointer graph_builder::of_one(const graph::node& one,
     return flat_or_timed(one, std::move(from), how);
   case op::sort:
     return sort_rows(std::move(from), keys_of(one), how);
-  case op::distinct:
-    if (value_of<double>(one, "similarity") < 1)
-      return near_distinct_rows(std::move(from), value_of<texts>(one, "on"),
-                                terms_of_near(one), how, work_threads());
-    return distinct_rows(std::move(from), value_of<texts>(one, "on"), how);
   case op::shuffle:
     return shuffle_rows(std::move(from), how);
   case op::resample:
@@ -418,23 +398,6 @@ stream_pointer graph_builder::dealt(size_t index, const operator_context& how) {
   stream_pointer first_pass =
       terms.by == graph::split_kind::time ? output(input) : nullptr;
   return dealt_rows(std::move(from), std::move(first_pass), terms, how);
-}
-
-stream_pointer graph_builder::united(size_t index,
-                                     const operator_context& how) {
-  const graph::node& one = data_.graph[index];
-  const std::vector<graph::output>& inputs = wires_.inputs()[index];
-  std::vector<named_stream> from;
-  for (size_t i = 0; i < inputs.size(); ++i)
-    from.push_back({one.from[i], output(inputs[i])});
-  if (one.what == op::join)
-    return joined(one, std::move(from), how);
-  if (one.what == op::concat)
-    return concat_rows(std::move(from), how);
-  if (one.what == op::zip)
-    return zip_rows(std::move(from), how);
-  return mix_rows(std::move(from),
-                  value_of<std::vector<double>>(one, "weights"), how);
 }
 
 } // namespace ballast::data

@@ -35,6 +35,8 @@ struct graph_terms {
   store::work_watch stop = {};
   /// Of rows that are left out; null: the first mistake is an error.
   row_faults* faults = nullptr;
+  /// Of rows that nodes remove; null: nobody asks.
+  removed_rows* removed = nullptr;
   /// As in source_request.
   found_files* found = nullptr;
   /// Of the nodes that are fitted; shared by the outputs of a job, so that each
@@ -92,6 +94,7 @@ private:
   bool inputs_are_known(size_t index, bool here);
   stream_pointer repeat(size_t index, const operator_context& how);
   stream_pointer dealt(size_t index, const operator_context& how);
+  stream_pointer distinct(size_t index, const operator_context& how);
   stream_pointer united(size_t index, const operator_context& how);
   std::shared_ptr<kept_rows> kept(size_t index);
 

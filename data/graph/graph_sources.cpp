@@ -3,6 +3,7 @@
 #include "runtime/base/check.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/printable.hpp"
+#include "runtime/graph/removing_nodes.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -154,6 +155,13 @@ bool has_states(const data_spec& data, const graph::output& output) {
   const std::set<size_t> nodes = needed_for(data, output).nodes;
   return std::any_of(nodes.begin(), nodes.end(), [&](size_t node) {
     return graph::about(data.graph[node].what).each_input;
+  });
+}
+
+bool removes_rows(const data_spec& data, const graph::output& output) {
+  const std::set<size_t> nodes = needed_for(data, output).nodes;
+  return std::any_of(nodes.begin(), nodes.end(), [&](size_t node) {
+    return graph::removes_rows(data.graph[node]);
   });
 }
 

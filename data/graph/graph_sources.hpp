@@ -49,5 +49,7 @@ bool is_seeded(const data_spec& data, const graph::output& output);
 /// Whether some of its nodes have states (data/fitting/fitted_state.hpp).
 bool has_states(const data_spec& data, const std::string& output);
 bool has_states(const data_spec& data, const graph::output& output);
+/// Whether some of its nodes remove rows, which are told as they pass.
+bool removes_rows(const data_spec& data, const graph::output& output);
 
 } // namespace ballast::data

@@ -1,10 +1,15 @@
 #include "data/operators/distinct_stream.hpp"
 
+#include "data/base/arrow_support.hpp"
 #include "data/operators/key_table.hpp"
 #include "data/operators/operator_input.hpp"
 #include "data/operators/operator_stream.hpp"
+#include "data/operators/removed_rows.hpp"
 #include "data/operators/row_partitions.hpp"
 #include "data/operators/sorted_runs.hpp"
+#include "data/source/column_choice.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/printable.hpp"
 
 #include <arrow/api.h>
 
@@ -19,17 +24,25 @@ namespace {
 class distinct_stream : public operator_stream {
 public:
   distinct_stream(std::unique_ptr<record_stream> from,
+                  std::unique_ptr<record_stream> against,
                   const std::vector<std::string>& on, operator_context context)
       : operator_stream(std::move(context)),
         input_(std::move(from), operator_stream::context()),
         memory_(memory_of(operator_stream::context())) {
-    std::vector<std::string> names = on;
-    if (on.empty())
-      for (const std::string& name : input_.schema()->field_names())
-        if (name != origin_column)
-          names.push_back(name);
+    const auto names = compared_columns(*input_.schema(), on);
     for (const std::string& name : names)
       keys_.push_back(input_.find_key(name, "compares"));
+    if (against != nullptr) {
+      against_.emplace(std::move(against), operator_stream::context());
+      for (const std::string& name : names)
+        others_keys_.push_back(against_->find_key(name, "compares"));
+      check_compared(*input_.schema(), *against_->schema(), names,
+                     operator_stream::context());
+    }
+    will_remove(operator_stream::context());
+    why_ = "is equal to an earlier row" +
+           std::string(against_ ? ", or to one of the second input," : "") +
+           (on.empty() ? " in all columns" : " in " + list_of(names));
     set_schema(input_.schema());
   }
 
@@ -44,7 +57,13 @@ private:
 
   void begin(const std::vector<int>& columns) override {
     std::vector<int> places;
-    input_.choose(with_keys(columns, keys_, places));
+    std::vector<int> wanted = keys_;
+    wanted.push_back(input_.schema()->num_fields() - 1);
+    input_.choose(with_keys(columns, wanted, places));
+    if (against_)
+      against_->choose(others_keys_);
+    origin_at_ = places.back();
+    places.pop_back();
     keys_ = std::move(places);
     numbered_ = with_numbers(input_.chosen(), "");
     number_ = input_.chosen()->num_fields();
@@ -53,10 +72,12 @@ private:
   batch produce() override {
     if (keys_.empty()) // only the origin is there: no two rows are told apart
       return input_.next();
+    if (against_)
+      see_others();
     while (!runs_)
       if (const batch rows = input_.next()) {
         if (!first_)
-          first_.emplace(new_level(*rows, 0));
+          first_.emplace(new_level(key_columns(*rows), 0));
         if (batch out = fresh_rows(*first_, rows))
           return out;
       } else {
@@ -72,9 +93,31 @@ private:
     return out;
   }
 
-  level new_level(const arrow::RecordBatch& rows, int depth) const {
+  /// The keys of the second input, as if its rows came first.
+  void see_others() {
+    while (const batch rows = against_->next()) {
+      if (!first_)
+        first_.emplace(new_level(rows->columns(), 0));
+      arrow::ArrayVector all(size_t(number_), nullptr);
+      for (size_t i = 0; i < keys_.size(); ++i)
+        all[size_t(keys_[i])] = rows->column(int(i));
+      for (int i = 0; i < number_; ++i)
+        if (all[size_t(i)] == nullptr)
+          all[size_t(i)] = take_arrow(
+              arrow::MakeArrayOfNull(input_.chosen()->field(i)->type(),
+                                     rows->num_rows()),
+              errc::device_failed, context().name);
+      fresh_rows(*first_,
+                 arrow::RecordBatch::Make(input_.chosen(), rows->num_rows(),
+                                          std::move(all)));
+    }
+    others_ = position_;
+    against_.reset();
+  }
+
+  level new_level(const arrow::ArrayVector& keys, int depth) const {
     // At the end of the bits no key is left out: there are few.
-    return {key_table(equal_keys::are_words(key_columns(rows)), false,
+    return {key_table(equal_keys::are_words(keys), false,
                       depth < partition_depth_max
                           ? memory_ / 4 * 3
                           : std::numeric_limits<int64_t>::max() / 2),
@@ -104,7 +147,42 @@ private:
       }
       at.doubtful->add(doubtful, part);
     }
+    if (fresh_.size() + refused_.size() < size_t(rows->num_rows()))
+      tell(*rows);
     return fresh_.empty() ? nullptr : taken(rows, fresh_, context());
+  }
+
+  /// Those of the rows that are neither new nor in doubt.
+  void tell(const arrow::RecordBatch& rows) const {
+    if (context().removed == nullptr)
+      return;
+    std::vector<bool> stays(size_t(rows.num_rows()));
+    for (const row_indices* some : {&fresh_, &refused_})
+      for (const uint32_t row : *some)
+        stays[row] = true;
+    std::vector<bad_row> gone;
+    for (size_t row = 0; row < stays.size(); ++row)
+      if (!stays[row] && is_own(rows, row))
+        gone.push_back({int64_t(row), {}, why_, {}});
+    tell_removed(context(), rows, origin_at_, gone);
+  }
+
+  /// None of the second input.
+  bool is_own(const arrow::RecordBatch& rows, size_t row) const {
+    if (rows.num_columns() > number_)
+      return numbers_in(rows, number_)[row] >= others_;
+    return !against_;
+  }
+
+  /// Of the rows of a part; null if there are none.
+  batch own_rows(const batch& rows) const {
+    if (others_ == 0 || rows == nullptr)
+      return rows;
+    row_indices own;
+    for (uint32_t row = 0; row < uint32_t(rows->num_rows()); ++row)
+      if (is_own(*rows, row))
+        own.push_back(row);
+    return own.empty() ? nullptr : taken(rows, own, context());
   }
 
   void end_of_input() {
@@ -132,10 +210,10 @@ private:
     from.emplace(context(), std::move(part));
     while (const batch rows = from->next()) {
       if (!at)
-        at.emplace(new_level(*rows, depth));
+        at.emplace(new_level(key_columns(*rows), depth));
       for (int64_t first = 0; first < rows->num_rows(); first += rows_at_once)
         if (const batch fresh =
-                fresh_rows(*at, rows->Slice(first, rows_at_once))) {
+                own_rows(fresh_rows(*at, rows->Slice(first, rows_at_once)))) {
           if (!out)
             out.emplace(context(), numbered_);
           write_blocks(*out, fresh, runs_->block_bytes());
@@ -148,7 +226,12 @@ private:
   }
 
   operator_input input_;
+  std::optional<operator_input> against_; // until it was read
+  std::vector<int> others_keys_;          // of its schema
   const int64_t memory_;
+  std::string why_; // a row goes
+  int origin_at_ = 0;
+  uint64_t others_ = 0;   // rows of the second input, whose numbers come first
   std::vector<int> keys_; // of the input's schema, later of what is read
   std::shared_ptr<arrow::Schema> numbered_;
   int number_ = 0; // the column of the rows' numbers in files
@@ -161,11 +244,41 @@ private:
 
 } // namespace
 
+std::vector<std::string> compared_columns(const arrow::Schema& schema,
+                                          const std::vector<std::string>& on) {
+  std::vector<std::string> out = on;
+  if (on.empty())
+    for (const std::string& name : schema.field_names())
+      if (name != origin_column)
+        out.push_back(name);
+  return out;
+}
+
+void check_compared(const arrow::Schema& first, const arrow::Schema& second,
+                    const std::vector<std::string>& columns,
+                    const operator_context& context) {
+  for (const std::string& name : columns) {
+    const auto own = first.GetFieldByName(name);
+    const auto other = second.GetFieldByName(name);
+    if (own != nullptr && other != nullptr &&
+        !own->type()->Equals(other->type()))
+      throw ballast_error(
+          errc::invalid_data,
+          context.pointer + "/on: column '" + printable(name) + "' is " +
+              printable(own->type()->ToString(), 200) +
+              " in the first input and " +
+              printable(other->type()->ToString(), 200) +
+              " in the second; expected one type: \"cast\" one of them",
+          context.pointer + "/on");
+  }
+}
+
 std::unique_ptr<record_stream>
-distinct_rows(std::unique_ptr<record_stream> from, std::vector<std::string> on,
-              operator_context context) {
-  return std::make_unique<distinct_stream>(std::move(from), on,
-                                           std::move(context));
+distinct_rows(std::unique_ptr<record_stream> from,
+              const std::vector<std::string>& on, operator_context context,
+              std::unique_ptr<record_stream> against) {
+  return std::make_unique<distinct_stream>(std::move(from), std::move(against),
+                                           on, std::move(context));
 }
 
 } // namespace ballast::data

@@ -2,9 +2,10 @@
 
 #include "data/fitting/column_values.hpp"
 #include "data/neighbours/parallel_work.hpp"
+#include "data/operators/distinct_stream.hpp"
 #include "data/operators/operator_input.hpp"
 #include "data/operators/operator_stream.hpp"
-#include "data/operators/origin_faults.hpp"
+#include "data/operators/removed_rows.hpp"
 #include "data/operators/row_batches.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/printable.hpp"
@@ -13,6 +14,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <numeric>
+#include <optional>
 #include <utility>
 
 namespace ballast::data {
@@ -25,6 +28,7 @@ constexpr int64_t rows_side_by_side = 1024;
 class near_distinct_stream final : public operator_stream {
 public:
   near_distinct_stream(std::unique_ptr<record_stream> from,
+                       std::unique_ptr<record_stream> against,
                        const std::vector<std::string>& on,
                        const near_terms& terms, operator_context context,
                        size_t threads)
@@ -32,11 +36,7 @@ public:
         input_(std::move(from), operator_stream::context()), terms_(terms),
         hash_(terms), threads_(threads), kept_(terms) {
     const arrow::Schema& schema = *input_.schema();
-    std::vector<std::string> names = on;
-    if (on.empty())
-      for (const std::string& name : schema.field_names())
-        if (name != origin_column)
-          names.push_back(name);
+    const auto names = compared_columns(schema, on);
     for (const std::string& name : names) {
       keys_.push_back(input_.find(name, "compares"));
       const arrow::DataType& type = *schema.field(keys_.back())->type();
@@ -49,6 +49,9 @@ public:
                 "booleans: \"cast\" it, or name other columns",
             this->context().pointer);
     }
+    if (against != nullptr)
+      compare_with(std::move(against), names);
+    will_remove(operator_stream::context());
     set_schema(input_.schema());
   }
 
@@ -60,11 +63,22 @@ private:
     std::vector<uint64_t> keys;
   };
 
+  void compare_with(std::unique_ptr<record_stream> against,
+                    const std::vector<std::string>& names) {
+    against_.emplace(std::move(against), context());
+    for (const std::string& name : names)
+      others_keys_.push_back(against_->find(name, "compares"));
+    check_compared(*input_.schema(), *against_->schema(), names, context());
+    others_keys_.push_back(against_->schema()->num_fields() - 1);
+  }
+
   void begin(const std::vector<int>& columns) override {
     std::vector<int> places;
     std::vector<int> wanted = keys_;
     wanted.push_back(input_.schema()->num_fields() - 1);
     input_.choose(with_keys(columns, wanted, places));
+    if (against_)
+      against_->choose(others_keys_);
     origin_at_ = places.back();
     places.pop_back();
     keys_ = std::move(places);
@@ -73,6 +87,8 @@ private:
   batch produce() override {
     if (keys_.empty()) // only the origin is there: no two rows are told apart
       return input_.next();
+    if (against_)
+      keep_others();
     while (const batch rows = input_.next()) {
       row_indices stay;
       for (int64_t first = 0; first < rows->num_rows();
@@ -85,29 +101,52 @@ private:
     return nullptr;
   }
 
+  /// All rows of the second input, those that are near each other, too.
+  void keep_others() {
+    std::vector<int> keys(keys_.size());
+    std::iota(keys.begin(), keys.end(), 0);
+    while (const batch rows = against_->next()) {
+      const std::span<const uint64_t> origins =
+          numbers_in(*rows, int(keys.size()));
+      origins_.insert(origins_.end(), origins.begin(), origins.end());
+      for (int64_t first = 0; first < rows->num_rows();
+           first += rows_side_by_side)
+        for (const prepared_row& one :
+             prepared(*rows, keys, first,
+                      std::min(rows_side_by_side, rows->num_rows() - first)))
+          kept_.keep(one.text.bytes(), one.keys);
+      check_memory();
+    }
+    against_.reset();
+  }
+
   void choose(const arrow::RecordBatch& rows, int64_t first, int64_t count,
               row_indices& stay) {
-    const std::vector<prepared_row> all = prepared(rows, first, count);
+    const std::vector<prepared_row> all = prepared(rows, keys_, first, count);
+    std::vector<bad_row> gone;
     const std::span<const uint64_t> origins = numbers_in(rows, origin_at_);
     for (int64_t i = 0; i < count; ++i) {
       const prepared_row& one = all[size_t(i)];
       const uint64_t origin = origins[size_t(first + i)];
       const auto near = kept_.add(one.text.bytes(), one.shingles, one.keys);
       if (near) {
-        tell(rows, first + i, origin, *near);
+        if (context().removed != nullptr && context().origins != nullptr)
+          gone.push_back({first + i, {}, why(*near), {}});
         continue;
       }
       stay.push_back(uint32_t(first + i));
       origins_.push_back(origin);
     }
+    tell_removed(context(), rows, origin_at_, gone);
     check_memory();
   }
 
   std::vector<prepared_row> prepared(const arrow::RecordBatch& rows,
+                                     const std::vector<int>& keys,
                                      int64_t first, int64_t count) const {
     std::vector<prepared_row> out;
     out.resize(size_t(count));
-    for (const int key : keys_) {
+    for (const int key : keys) {
       const auto column = rows.column(key)->Slice(first, count);
       const bool is_text = column->type_id() == arrow::Type::STRING ||
                            column->type_id() == arrow::Type::LARGE_STRING;
@@ -135,23 +174,11 @@ private:
     return out;
   }
 
-  /// To the list of rows that are left out, if the job keeps one.
-  void tell(const arrow::RecordBatch& rows, int64_t row, uint64_t origin,
-            const near_index::match& near) const {
-    if (context().faults == nullptr || context().origins == nullptr)
-      return;
+  std::string why(const near_index::match& near) const {
     char alike[32];
     std::snprintf(alike, sizeof alike, "%.3g", near.similarity);
-    row_fault what;
-    what.step = context().name;
-    what.values = values_of(rows, row);
-    add_fault(*context().faults, *context().origins, origin,
-              {row,
-               {},
-               "is near " + context().origins->place_of(origins_[near.kept]) +
-                   ", which stays (similarity " + alike + ")",
-               {}},
-              std::move(what));
+    return "is near " + context().origins->place_of(origins_[near.kept]) +
+           ", which stays (similarity " + alike + ")";
   }
 
   void check_memory() const {
@@ -173,6 +200,8 @@ private:
   }
 
   operator_input input_;
+  std::optional<operator_input> against_; // until it was read
+  std::vector<int> others_keys_;          // of its schema, and its origin
   const near_terms terms_;
   const min_hash hash_;
   const size_t threads_;
@@ -186,9 +215,11 @@ private:
 
 std::unique_ptr<record_stream>
 near_distinct_rows(std::unique_ptr<record_stream> from,
-                   std::vector<std::string> on, const near_terms& terms,
-                   operator_context context, size_t threads) {
-  return std::make_unique<near_distinct_stream>(std::move(from), on, terms,
+                   const std::vector<std::string>& on, const near_terms& terms,
+                   operator_context context, size_t threads,
+                   std::unique_ptr<record_stream> against) {
+  return std::make_unique<near_distinct_stream>(std::move(from),
+                                                std::move(against), on, terms,
                                                 std::move(context), threads);
 }
 

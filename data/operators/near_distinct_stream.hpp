@@ -6,9 +6,8 @@
 /// Holds the texts of the rows that stay. One owner, one thread, which starts
 /// others while it works. Errors: ballast_error{invalid_data} for more of them
 /// than the memory of the operator holds; source_error for a column that is not
-/// there or is neither text nor numbers, before a row is read. A row that is
-/// left out is told to the context's faults, with the place of the one that
-/// stays.
+/// there or is neither text nor numbers, before a row is read. A row that goes
+/// is told to the context's removed_rows, with the place of the one that stays.
 #pragma once
 
 #include "data/operators/near_duplicates.hpp"
@@ -22,10 +21,12 @@
 
 namespace ballast::data {
 
-/// `on` empty: all columns but the origin.
+/// `on` empty: all columns but the origin. `against`: rows that are near one of
+/// these go, too; null: there are none.
 std::unique_ptr<record_stream>
 near_distinct_rows(std::unique_ptr<record_stream> from,
-                   std::vector<std::string> on, const near_terms& terms,
-                   operator_context context, size_t threads);
+                   const std::vector<std::string>& on, const near_terms& terms,
+                   operator_context context, size_t threads,
+                   std::unique_ptr<record_stream> against = nullptr);
 
 } // namespace ballast::data

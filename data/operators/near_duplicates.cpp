@@ -162,12 +162,16 @@ near_index::add(std::string_view row, std::span<const uint64_t> shingles,
             jaccard(shingles, shingles_of(text_of(kept), terms_));
         alike >= terms_.similarity)
       return match{kept, alike};
+  keep(row, keys);
+  return std::nullopt;
+}
+
+void near_index::keep(std::string_view row, std::span<const uint64_t> keys) {
   const auto own = uint32_t(ends_.size());
   texts_ += row;
   ends_.push_back(texts_.size());
   for (const uint64_t key : keys)
     insert({key, own});
-  return std::nullopt;
 }
 
 uint64_t near_index::bytes() const {

@@ -83,6 +83,8 @@ public:
   std::optional<match> add(std::string_view row,
                            std::span<const uint64_t> shingles,
                            std::span<const uint64_t> keys);
+  /// Stays, whatever is near.
+  void keep(std::string_view row, std::span<const uint64_t> keys);
   size_t rows() const { return ends_.size(); }
   /// In memory.
   uint64_t bytes() const;

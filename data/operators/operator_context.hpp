@@ -14,6 +14,7 @@
 namespace ballast::data {
 
 class found_files;
+class removed_rows;
 class row_faults;
 
 /// What a node, or a source, has given so far. Any thread.
@@ -36,6 +37,9 @@ struct operator_context {
   /// Rows without a result are left out and told here; it lives longer. Null:
   /// the first of them is an error.
   row_faults* faults = nullptr;
+  /// Where an operator that removes rows, as the job has it, tells them; it
+  /// lives longer. Null: nobody asks.
+  removed_rows* removed = nullptr;
   /// Where the stream counts what it gives; null: nobody asks.
   std::shared_ptr<rows_given> given = nullptr;
   /// Of a source: as in source_request.

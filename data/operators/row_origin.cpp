@@ -16,6 +16,7 @@ std::string row_origins::place_of(uint64_t origin) const {
 }
 
 row_origins::found row_origins::find(uint64_t origin) const {
+  const std::lock_guard lock(mutex_);
   found out;
   const auto source = size_t(origin / rows_of_source_max);
   if (source < sources_.size())

@@ -3,6 +3,7 @@
 #include "data/base/arrow_support.hpp"
 #include "data/expression/binding.hpp"
 #include "data/operators/origin_faults.hpp"
+#include "data/operators/removed_rows.hpp"
 #include "data/source/array_cells.hpp"
 #include "data/source/cell_type.hpp"
 #include "data/source/database_source.hpp"
@@ -258,6 +259,8 @@ private:
   /// Those that could be read; the others are told.
   batch_pointer good_rows(const batch_pointer& rows) {
     row_faults* const faults = context().faults;
+    if (context().removed != nullptr)
+      context().removed->read_up_to(index_, rows_);
     if (faults == nullptr)
       return rows;
     faults->read_up_to(index_, rows_);

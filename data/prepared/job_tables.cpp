@@ -2,6 +2,7 @@
 #include "data/source/table_values.hpp"
 
 #include "data/graph/temporary_folder.hpp"
+#include "data/operators/removed_rows.hpp"
 #include "data/prepared/fragment_pool.hpp"
 #include "data/prepared/prepare_cache.hpp"
 #include "data/prepared/set_identity.hpp"
@@ -101,17 +102,21 @@ job_tables::job_tables(const job& what,
 
 void job_tables::read(const job& what, const write_options& how) {
   std::optional<row_faults> faults = row_faults::of(what.data);
-  read_sources(what, how, faults ? &*faults : nullptr);
-  if (!faults || faults->counts().read == 0)
+  const auto removed = removed_rows::of(what.data);
+  row_faults* const bad = faults ? &*faults : nullptr;
+  read_sources(what, how, bad, removed.get());
+  const ledger::rejected_rows counts = left_out_counts(bad, removed.get());
+  if (counts.read == 0)
     return; // nothing of such sources can be left out
-  rejected = faults->counts();
-  quarantine = faults->found().lines;
+  rejected = counts;
+  quarantine = left_out_lines(bad, removed.get());
 }
 
 void job_tables::read_sources(const job& what, const write_options& how,
-                              row_faults* faults) {
+                              row_faults* faults, removed_rows* removed) {
   source_request request;
   request.faults = faults;
+  request.removed = removed;
   request.stop = how.stop;
   request.room = {how.memory, how.folder / "rows", refuse_write};
   request.kept = kept_columns(what);

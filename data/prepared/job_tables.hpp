@@ -37,8 +37,8 @@ struct job_tables {
   part_rows test_rows;
   /// Of a graph: test rows from a source row that a training row comes from.
   std::optional<uint64_t> test_rows_trained_on;
-  /// Rows that were left out, if they may be: how many, and the lines of
-  /// quarantine.jsonl.
+  /// Rows that were left out, if they may be, or that nodes remove: how many,
+  /// and the lines of quarantine.jsonl.
   std::optional<ledger::rejected_rows> rejected;
   std::string quarantine;
   /// Of a graph: what its nodes have learned, in the order of the nodes.
@@ -58,7 +58,7 @@ struct job_tables {
 private:
   void read(const job& what, const write_options& how);
   void read_sources(const job& what, const write_options& how,
-                    row_faults* faults);
+                    row_faults* faults, removed_rows* removed);
   void read_test(const job& what, const write_options& how,
                  source_request& request,
                  const std::function<source_table(const source_spec&)>& read);

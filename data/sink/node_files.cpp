@@ -4,6 +4,7 @@
 #include "data/graph/graph_sources.hpp"
 #include "data/graph/graph_stream.hpp"
 #include "data/operators/operator_stream.hpp"
+#include "data/operators/removed_rows.hpp"
 #include "data/operators/row_batches.hpp"
 #include "data/sink/partial_path.hpp"
 #include "data/sink/record_writer.hpp"
@@ -141,9 +142,10 @@ bool is_split(const data_spec& data, const graph::output& what) {
 }
 
 graph_terms terms_of(const job& what, const store::work_watch& stop,
-                     row_faults* faults, found_files& found) {
+                     const left_out_rows& left_out, found_files& found) {
   graph_terms out;
-  out.faults = faults;
+  out.faults = left_out.faults;
+  out.removed = left_out.removed;
   out.seed = what.seed;
   out.stop = stop;
   out.found = &found;
@@ -181,14 +183,16 @@ void write_parts(const job& what, const std::vector<output_file*>& to,
   }
 }
 
-/// With the rows that were left out, if any are to be listed.
-void publish(std::vector<partial_path*> all, const left_out_rows& left_out) {
+} // namespace
+
+void publish_with_list(std::vector<partial_path*> all,
+                       const left_out_rows& left_out) {
   std::optional<partial_path> listed;
-  if (left_out.faults != nullptr && left_out.faults->counts().kept > 0 &&
-      !left_out.file.empty()) {
+  const std::string lines = left_out_lines(left_out.faults, left_out.removed);
+  if (!lines.empty() && !left_out.file.empty()) {
     listed.emplace(left_out.file, partial_path::kind::file);
     std::ofstream out(listed->path(), std::ios::binary);
-    out << left_out.faults->found().lines;
+    out << lines;
     out.close();
     if (!out)
       store::refuse_file(left_out.file, "write", errno);
@@ -197,6 +201,8 @@ void publish(std::vector<partial_path*> all, const left_out_rows& left_out) {
   }
   partial_path::publish(all);
 }
+
+namespace {
 
 std::vector<written_file> published(std::vector<output_file>& all,
                                     const left_out_rows& left_out) {
@@ -207,7 +213,7 @@ std::vector<written_file> published(std::vector<output_file>& all,
     made.push_back(&*one.made);
     out.push_back({one.path, one.rows});
   }
-  publish(std::move(made), left_out);
+  publish_with_list(std::move(made), left_out);
   return out;
 }
 
@@ -219,7 +225,7 @@ std::vector<written_file> write_nodes(const job& what,
                                       const store::work_watch& stop,
                                       const left_out_rows& left_out) {
   found_files found;
-  const graph_terms how = terms_of(what, stop, left_out.faults, found);
+  const graph_terms how = terms_of(what, stop, left_out, found);
   std::vector<output_file> out;
   for (size_t i = 0; i < nodes.size(); ++i) {
     check_output(what.data, nodes[i], "a node");
@@ -266,8 +272,7 @@ std::vector<written_file> partition_node(const job& what,
   found_files found;
   schemas_of_nodes(what.data, stop, &found);
   const source_versions sources(what.data, {node}, stop, &found);
-  graph_stream rows(what.data, node,
-                    terms_of(what, stop, left_out.faults, found));
+  graph_stream rows(what.data, node, terms_of(what, stop, left_out, found));
   const std::shared_ptr<arrow::Schema> all = rows.choose_all();
   const std::string& column = terms.column;
   const int by = column.empty() ? -1 : find_column(*all, column, "--by");
@@ -299,7 +304,7 @@ std::vector<written_file> partition_node(const job& what,
       left_out.faults->check(/*at_end=*/true);
   });
   std::vector<written_file> out = files.finish();
-  publish({&files.folder()}, left_out);
+  publish_with_list({&files.folder()}, left_out);
   return out;
 }
 

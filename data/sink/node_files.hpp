@@ -15,6 +15,8 @@
 
 namespace ballast::data {
 
+class partial_path;
+class removed_rows;
 class row_faults;
 
 struct written_file {
@@ -22,9 +24,11 @@ struct written_file {
   uint64_t rows = 0;
 };
 
-/// Rows that are left out; without `faults` the first of them is an error.
+/// Rows that are left out; without `faults` the first that is wrong is an
+/// error, without `removed` those that nodes remove are not listed.
 struct left_out_rows {
   row_faults* faults = nullptr;
+  removed_rows* removed = nullptr;
   /// Where their lines go if there are any; appears with the other files.
   std::filesystem::path file = {};
 };
@@ -50,5 +54,10 @@ std::vector<written_file> partition_node(const job& what,
                                          const partition_terms& terms,
                                          const store::work_watch& stop = {},
                                          const left_out_rows& left_out = {});
+
+/// Puts complete outputs in their places together, and beside them the list of
+/// the rows that were left out, if there are any.
+void publish_with_list(std::vector<partial_path*> all,
+                       const left_out_rows& left_out);
 
 } // namespace ballast::data

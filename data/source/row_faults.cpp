@@ -24,8 +24,10 @@ std::string shortened(const std::string& text) {
              : text.substr(0, fault_value_max) + "...";
 }
 
+} // namespace
+
 /// In an order for readers.
-std::string line_of(const row_fault& what) {
+std::string quarantine_line(const row_fault& what) {
   nlohmann::ordered_json out;
   out["source"] = what.source;
   out["file"] = without_secrets(what.file);
@@ -45,6 +47,8 @@ std::string line_of(const row_fault& what) {
     out["values"][what.values[i].first] = shortened(what.values[i].second);
   return json_text(out) + "\n";
 }
+
+namespace {
 
 /// A quote that is not closed takes the lines behind it along.
 std::string lines_in_words(const row_fault& what) {
@@ -84,7 +88,7 @@ void row_faults::add(const row_fault& what) {
       found_.lines.size() >= faults_bytes_max)
     return;
   ++found_.kept;
-  found_.lines += line_of(what);
+  found_.lines += quarantine_line(what);
 }
 
 void row_faults::add(uint64_t origin, const row_fault& what) {
@@ -147,19 +151,38 @@ ledger::rejected_rows row_faults::counts() const {
 
 std::string rejected_note(const ledger::rejected_rows& rows,
                           const std::string& where) {
-  if (rows.rows == 0)
+  uint64_t removed = 0;
+  std::string by;
+  for (const auto& [node, count] : rows.removed) {
+    removed += count;
+    if (count > 0)
+      by += (by.empty() ? "" : ", ") + std::to_string(count) + " by " +
+            printable(node, 64);
+  }
+  if (rows.rows + removed == 0)
     return "none of the " + counted(rows.read, "row") + " was left out";
   const bool one = rows.rows == 1;
-  std::string out = std::to_string(rows.rows) + " of " +
-                    counted(rows.read, "row") + (one ? " was" : " were") +
-                    " left out because something is wrong with " +
-                    (one ? "it" : "them");
+  std::string out;
+  if (rows.rows > 0)
+    out = std::to_string(rows.rows) + " of " + counted(rows.read, "row") +
+          (one ? " was" : " were") +
+          " left out because something is wrong with " + (one ? "it" : "them");
+  if (removed > 0)
+    out += (out.empty() ? "" : ", and ") + std::to_string(removed) +
+           (out.empty() ? " of " + counted(rows.read, "row") : "") +
+           (removed == 1 ? " was" : " were") + " removed (" + by + ")";
   if (where.empty())
     return out;
   out += ": " + printable(where);
-  if (rows.kept < rows.rows)
+  if (rows.kept < rows.rows + removed)
     out += " has the first " + std::to_string(rows.kept);
   return out;
+}
+
+bool any_left_out(const ledger::rejected_rows& rows) {
+  return rows.rows > 0 ||
+         std::any_of(rows.removed.begin(), rows.removed.end(),
+                     [](const auto& one) { return one.second > 0; });
 }
 
 namespace {

@@ -46,6 +46,9 @@ struct row_fault {
   uint64_t lines = 1; // that it spans
 };
 
+/// Of quarantine.jsonl, with its end.
+std::string quarantine_line(const row_fault& what);
+
 /// All of them together; what a fragment has of its file.
 struct faults_found {
   uint64_t rows = 0;
@@ -94,6 +97,7 @@ private:
 /// them, empty if there is none.
 std::string rejected_note(const ledger::rejected_rows& rows,
                           const std::string& where);
+bool any_left_out(const ledger::rejected_rows& rows);
 
 /// Lines of quarantine.jsonl with the paths `now` in place of `then`, one for
 /// one; unchanged if these are not as many.

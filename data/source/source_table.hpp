@@ -111,6 +111,7 @@ class found_files;
 class fitted_states;
 class fragment_supply;
 class node_cache;
+class removed_rows;
 class row_faults;
 
 /// The context of a source that its reader needs.
@@ -138,6 +139,9 @@ struct source_request {
   /// Of tables and images: rows that cannot be used are left out and told here
   /// (row_faults.hpp), which lives longer; null: the first of them is an error.
   row_faults* faults = nullptr;
+  /// Of a graph: where rows are told that its nodes remove, as the job has it
+  /// (operators/removed_rows.hpp); lives longer. Null: nobody asks.
+  removed_rows* removed = nullptr;
   /// Files of stores that were looked for before; lives longer. May be null.
   found_files* found = nullptr;
   /// Of a graph: what its nodes have learned, shared by the sources of a job;

@@ -36,6 +36,7 @@ static std::unique_ptr<graph_stream> open_graph(const source_spec& spec,
   terms.spill = request.spill;
   terms.stop = request.stop;
   terms.faults = request.faults;
+  terms.removed = request.removed;
   terms.found = request.found;
   terms.fitted = request.fitted;
   terms.nodes = request.nodes;

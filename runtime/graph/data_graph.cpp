@@ -2,6 +2,7 @@
 
 #include "runtime/base/check.hpp"
 #include "runtime/base/nearest_word.hpp"
+#include "runtime/graph/check_rules.hpp"
 #include "runtime/graph/resampling_node.hpp"
 
 #include <algorithm>
@@ -201,6 +202,9 @@ void wiring::check(const node& one, size_t index) {
                           n(permutations) + "; expected as many or fewer");
   if (one.what == op::sort)
     check_sort(one, refuse);
+  if (one.what == op::check)
+    if (const failure wrong = check_rules_of(one).mistake)
+      refuse(wrong.pointer.substr(1), wrong.message);
   if (one.what == op::resample)
     if (const failure wrong = resampling_of(one).mistake)
       refuse(wrong.pointer.substr(1), wrong.message);
@@ -267,6 +271,7 @@ namespace {
 bool is_row_by_row(op what) {
   switch (what) {
   case op::filter:
+  case op::check:
   case op::select:
   case op::drop:
   case op::rename:

@@ -94,12 +94,12 @@ constexpr size_t read_again_max = 8;
 /// The nodes whose rows are kept while this output is computed: those that more
 /// than one reader needs, so that each is computed once, however the graph
 /// branches. Not kept, but read again, are sources, and what lies at most
-/// read_again_max row-by-row operators (filter, select, drop, rename, cast,
-/// derive, limit) behind one. So there are at most as many readings of sources
-/// as there are inputs of nodes, times the times of a `repeat`. A split by time
-/// and a repeat count as two readers. Nor is a node kept that changes each of
-/// its inputs row by row: whoever reads it reads its inputs, and a fitted one
-/// reads the first once more.
+/// read_again_max row-by-row operators (filter, check, select, drop, rename,
+/// cast, derive, limit) behind one. So there are at most as many readings of
+/// sources as there are inputs of nodes, times the times of a `repeat`. A split
+/// by time and a repeat count as two readers. Nor is a node kept that changes
+/// each of its inputs row by row: whoever reads it reads its inputs, and a
+/// fitted one reads the first once more.
 std::set<size_t> kept_nodes(const wiring& wires, const std::vector<node>& nodes,
                             const output& what);
 

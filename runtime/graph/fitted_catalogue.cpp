@@ -4,6 +4,7 @@
 #include "runtime/graph/operator_catalogue.hpp"
 
 #include <algorithm>
+#include <iterator>
 
 namespace ballast::graph {
 
@@ -242,6 +243,90 @@ void add_categories(std::vector<operator_about>& all) {
            unseen});
 }
 
+/// How a text becomes tokens, of both operators on texts.
+std::vector<option> tokens(std::vector<option> more) {
+  std::vector<option> out{
+      columns_of("Columns of text."),
+      {.name = "analyzer",
+       .doc = "`words`: runs of two or more letters, digits or underscores; "
+              "`characters`: all characters, runs of space as one.",
+       .usual = to_string(token_kind::words),
+       .words = words_in<token_kind>()},
+      {.name = "ngram_min",
+       .doc = "A token is a run of at least so many words or characters, ...",
+       .usual = uint64_t{1},
+       .low = 1,
+       .high = 16},
+      {.name = "ngram_max",
+       .doc = "... and of at most so many.",
+       .usual = uint64_t{1},
+       .low = 1,
+       .high = 16},
+      {"lowercase", "Whether letters are made small before.", true},
+      {.name = "stop_words",
+       .doc = "Words that are left out, before they are put together.",
+       .usual = list_option()}};
+  out.insert(out.end(), std::move_iterator(more.begin()),
+             std::move_iterator(more.end()));
+  return out;
+}
+
+option norm_of() {
+  return one_word("norm",
+                  "What the numbers of a row are divided by: the root of the "
+                  "sum of their squares (`l2`), the sum of their absolute "
+                  "values (`l1`), or nothing.",
+                  norm_kind::l2);
+}
+
+void add_texts(std::vector<operator_about>& all) {
+  add_one(
+      all, op::tf_idf, true,
+      "Instead of a column of text one for each token of the training rows, "
+      "NAME_TOKEN: how often it occurs in the row, weighted by how few "
+      "training rows have it, as scikit-learn's TfidfVectorizer does.",
+      tokens(
+          {{.name = "min_df",
+            .doc = "Tokens that fewer training rows have are left out.",
+            .usual = uint64_t{1},
+            .low = 1},
+           {.name = "max_df",
+            .doc = "Likewise those that more than this part of the "
+                   "training rows have.",
+            .usual = 1.0,
+            .low = 0,
+            .high = 1,
+            .low_excluded = true},
+           {.name = "max_features",
+            .doc = "At most so many are kept, those that occur most often; "
+                   "of equal ones the first in order.",
+            .usual = uint64_t{256},
+            .low = 1,
+            .high = 16384},
+           {"use_idf",
+            "Whether numbers are multiplied by ln((1 + rows) / (1 + rows "
+            "with the token)) + 1.",
+            true},
+           {"smooth_idf", "Whether both 1 in that fraction are there.", true},
+           {"sublinear_tf",
+            "Whether a token that occurs n times counts 1 + ln(n).", false},
+           norm_of()}));
+  add_one(all, op::hash_text, false,
+          "Instead of a column of text `buckets` of numbers, NAME_0, NAME_1, "
+          "...: how often the tokens occur whose hash is the number of the "
+          "bucket. Learns nothing.",
+          tokens({{.name = "buckets",
+                   .doc = "How many.",
+                   .usual = uint64_t{256},
+                   .low = 2,
+                   .high = 16384},
+                  {"signed",
+                   "Whether half of the tokens count below 0, so that those "
+                   "of one bucket cancel rather than add up.",
+                   true},
+                  norm_of()}));
+}
+
 void add_several(std::vector<operator_about>& all) {
   add_one(all, op::polynomial, false,
           "Products of the columns, and their powers, as further columns: "
@@ -318,6 +403,7 @@ void add_fitted(std::vector<operator_about>& all) {
   add_scales(all);
   add_shapes(all);
   add_categories(all);
+  add_texts(all);
   add_several(all);
 }
 

@@ -37,6 +37,9 @@ enum class date_part : uint8_t {
   minute,
   second,
 };
+/// What the tokens of a text are made of.
+enum class token_kind : uint8_t { words, characters };
+enum class norm_kind : uint8_t { l2, l1, none };
 enum class selection_kind : uint8_t {
   variance,
   correlation,
@@ -77,6 +80,12 @@ template <>
 inline constexpr auto words_of<graph::date_part> =
     std::to_array<std::string_view>({"year", "month", "day", "weekday",
                                      "yearday", "hour", "minute", "second"});
+template <>
+inline constexpr auto words_of<graph::token_kind> =
+    std::to_array<std::string_view>({"words", "characters"});
+template <>
+inline constexpr auto words_of<graph::norm_kind> =
+    std::to_array<std::string_view>({"l2", "l1", "none"});
 template <>
 inline constexpr auto words_of<graph::selection_kind> =
     std::to_array<std::string_view>({"variance", "correlation", "chi2",

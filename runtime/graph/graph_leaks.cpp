@@ -26,7 +26,8 @@ bool may_share(const origin_rows& a, const origin_rows& b) {
          });
 }
 
-/// Which rows an output may hold. Of a join only those of the first input, or
+/// Which rows an output may hold. Of a distinct those of the first input; of a
+/// join only those of the first input, or
 /// of both: what a row is joined to is looked up.
 class origin_finder {
 public:
@@ -51,6 +52,8 @@ private:
     std::vector<output> inputs = wires_.inputs()[what.index];
     if (about(one.what).each_input)
       inputs = {inputs.at(what.port)};
+    if (one.what == op::distinct)
+      inputs.resize(1); // the second only says what goes
     if (one.what == op::join) {
       const auto kind = value_of<std::string>(one, "kind");
       if (kind != to_string(join_kind::right) &&

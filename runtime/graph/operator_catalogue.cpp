@@ -1,5 +1,6 @@
 #include "runtime/graph/operator_catalogue.hpp"
 
+#include "runtime/graph/check_rules.hpp"
 #include "runtime/graph/resampling_methods.hpp"
 
 #include <algorithm>
@@ -31,6 +32,32 @@ void add_row_by_row(std::vector<operator_about>& all) {
                     "The condition, such as `amount > 0 and city is not "
                     "null`; of a row that lacks a value it is not true.",
                     text(), true}}});
+  all.push_back(
+      {.what = op::check,
+       .doc = "Rules for columns. A row that breaks one is removed and told, "
+              "or its value is changed; a missing value breaks none but "
+              "`not_null`.",
+       .options = {
+           {.name = "rules",
+            .doc = "Names of columns, each with what its values must be, by "
+                   "any of these: `type` (a type of `cast`, which the column "
+                   "becomes), `not_null` (true), `min` and `max`, or `above` "
+                   "and `below` without the limit itself (numbers, or dates "
+                   "as text), `matches` (a regular expression, for all of a "
+                   "text), `in` (a list of values); and `then` for this "
+                   "column: `{\"age\": {\"type\": \"int64\", \"min\": 0, "
+                   "\"max\": 120}, \"city\": {\"in\": [\"oslo\", "
+                   "\"rome\"], \"then\": \"null\"}}`.",
+            .usual = by_column(),
+            .required = true,
+            .is = option::kind::json},
+           {.name = "then",
+            .doc = "What becomes of a value that breaks its rule: `remove`: "
+                   "its row is removed; `clip`: it is brought to the limit "
+                   "(`min` and `max` alone); `null`: it is missing then; "
+                   "`mark`: a column NAME_invalid (0 or 1) says so.",
+            .usual = text("remove"),
+            .words = all_words<check_action>()}}});
   all.push_back({.what = op::select,
                  .doc = "Only these columns, in this order.",
                  .options = {{"columns", "Their names.", texts(), true}}});
@@ -231,7 +258,10 @@ void add_ordered(std::vector<operator_about>& all) {
            {"descending", "Those of `by` that go down.", texts()}}});
   all.push_back(
       {.what = op::distinct,
-       .doc = "The first of rows that are equal, or much alike.",
+       .doc = "The first of rows that are equal, or much alike. Of two inputs "
+              "those of the first alone go on, without what is in the second, "
+              "too: test rows that are no training rows.",
+       .inputs_max = 2,
        .how = flow::blocking,
        .options = {
            {"on", "The columns that are compared; empty: all.", texts()},

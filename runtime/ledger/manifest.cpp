@@ -273,6 +273,8 @@ json manifest_header(const manifest& in) {
     out["rejected"] = {{"read", in.rejected->read},
                        {"rows", in.rejected->rows},
                        {"kept", in.rejected->kept}};
+  if (in.rejected && !in.rejected->removed.empty())
+    out["rejected"]["removed"] = in.rejected->removed;
   if (!in.class_names.empty())
     out["class_names"] = in.class_names;
   if (in.whole_chunks)
@@ -298,7 +300,8 @@ manifest read_manifest_header(const json& in, size_t train_chunks) {
     const json& rows = in.at("rejected");
     out.rejected = {rows.at("read").get<uint64_t>(),
                     rows.at("rows").get<uint64_t>(),
-                    rows.at("kept").get<uint64_t>()};
+                    rows.at("kept").get<uint64_t>(),
+                    rows.value("removed", std::map<std::string, uint64_t>())};
   }
   out.class_names = in.value("class_names", std::vector<std::string>());
   out.whole_chunks = in.value("whole_chunks", false);

@@ -9,6 +9,7 @@
 #include "runtime/ledger/sequence.hpp"
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -108,11 +109,14 @@ struct set_tables {
 };
 
 /// Rows of the sources that a set lacks because something is wrong with them
-/// (job field `data.on_error`).
+/// (job field `data.on_error`), or because nodes of the graph remove such rows.
 struct rejected_rows {
   uint64_t read = 0; // of the sources, with those that were left out
-  uint64_t rows = 0; // left out
-  uint64_t kept = 0; // of these, in quarantine.jsonl beside the manifest
+  uint64_t rows = 0; // left out because something is wrong with them
+  uint64_t kept = 0; // of both, in quarantine.jsonl beside the manifest
+  /// By the name of the node, each source row once. A row that two of them
+  /// remove, as where a source is read twice, counts for both.
+  std::map<std::string, uint64_t> removed = {};
   friend bool operator==(const rejected_rows&, const rejected_rows&) = default;
 };
 
@@ -137,7 +141,8 @@ struct manifest {
   /// Of a graph: test rows that come from a source row of which the training
   /// set has a row, too. Nothing where rows are not traced.
   std::optional<uint64_t> test_rows_trained_on = {};
-  /// Nothing: a row with a mistake would have been an error.
+  /// Nothing: a row with a mistake would have been an error, and no node
+  /// removes any.
   std::optional<rejected_rows> rejected = {};
   std::vector<chunk_info> train;
   std::vector<chunk_info> test;

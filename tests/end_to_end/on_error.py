@@ -94,7 +94,7 @@ class OnError(BallastTest):
             texts[row] = texts[kept] + "!"
         self.write("posts.csv", "a,text,y\n" + "".join(
             f"{i % 7},{text},{i % 2}\n" for i, text in enumerate(texts)))
-        job = self.job(errors_max=0.05)
+        job = self.job()
         job["data"] |= {
             "sources": {"posts": {"format": "csv",
                                   "uri": str(self.folder / "posts.csv")}},
@@ -113,6 +113,9 @@ class OnError(BallastTest):
         manifest = read_json(run / "manifest.json")
         self.assertEqual(manifest["train_rows"] + manifest["test_rows"],
                          len(texts) - len(near))
+        self.assertEqual(manifest["rejected"], {
+            "read": len(texts), "rows": 0, "kept": len(near),
+            "removed": {"fresh": len(near)}})
 
     def test_without_it_the_first_bad_row_is_named(self):
         self.refused(2, ["rows-0.csv: row 358 (line 359), column 'a'",

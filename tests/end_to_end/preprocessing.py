@@ -154,6 +154,102 @@ class Preprocessing(Recovery):
         self.assertEqual(self.checksums(read_json(again / "manifest.json")),
                          self.checksums(read_json(run / "manifest.json")))
 
+    def test_rows_that_nodes_remove_are_listed_counted_and_said(self):
+        lines = ["id,age,city,kind"]
+        for i in range(400):
+            age = {30: "300", 31: "none", 32: ""}.get(i, str(20 + i % 50))
+            city = "atlantis" if i == 33 else ("oslo", "rome")[i % 2]
+            lines.append(f"{7 if i == 34 else i},{age},{city},{i % 2}")
+        people = self.write("rules.csv", "\n".join(lines) + "\n")
+        job = self.write("rules.json", {
+            "version": 1, "seed": 1,
+            "data": {
+                "sources": {"people": {"format": "csv", "uri": str(people),
+                                       "columns": {"age": "text"}}},
+                "graph": [
+                    {"op": "distinct", "from": "people", "on": "id",
+                     "as": "once"},
+                    {"op": "check", "as": "sound", "rules": {
+                        "age": {"type": "int64", "min": 0, "max": 120,
+                                "not_null": True},
+                        "city": {"in": ["oslo", "rome"]}}},
+                    {"op": "one_hot", "columns": "city", "as": "clean"}],
+                "train": {"from": "clean", "label": "kind",
+                          "features": ["age", "city_oslo", "city_rome"]},
+                "test_fraction": 0},
+            "model": {"kind": "logistic"},
+            "train": {"epochs": 1, "global_batch": 32},
+            "elastic": {"workers": 2}})
+        one, run = self.new_run(job)
+        self.assertEqual(one.wait(90), 0, one)
+        told = [json.loads(line) for line in
+                (run / "quarantine.jsonl").read_text().splitlines()]
+        self.assertEqual(
+            [(t["operator"], t["row"], t.get("column")) for t in told],
+            [("once", 35, None), ("sound", 31, "age"), ("sound", 32, "age"),
+             ("sound", 33, "age"), ("sound", 34, "city")])
+        self.assertEqual(told[2]["reason"],
+                         "expected int64, found something else")
+        self.assertEqual(told[2]["values"]["age"], "none")
+        rejected = {"read": 400, "rows": 0, "kept": 5,
+                    "removed": {"once": 1, "sound": 4}}
+        self.assertEqual(read_json(run / "manifest.json")["rejected"], rejected)
+        report = read_json(run / "report.json")
+        self.assertEqual(report["rejected"], rejected)
+        self.assertEqual(report["audit"]["once"], 395)
+        self.assertIn("5 of 400 rows were removed (1 by once, 4 by sound): "
+                      f"{run}/quarantine.jsonl", one.err)
+        out = self.folder / "sound.csv"
+        said = json.loads(self.ballast("data", "write", job, "sound", out,
+                                       "--json").out)
+        self.assertEqual(said["left_out"]["removed"], rejected["removed"])
+        self.assertEqual(
+            len((self.folder / "sound.csv.quarantine.jsonl").read_text()
+                .splitlines()), 5)
+
+    def test_texts_become_numbers_that_train(self):
+        draw = random.Random(5)
+        words = [["cheap", "offer", "buy", "now"], ["meeting", "report", "team"]]
+        lines = "".join(json.dumps({
+            "t": " ".join(draw.choice(words[i % 2] + ["the", "a", "and"])
+                          for _ in range(8)),
+            "y": i % 2}) + "\n" for i in range(600))
+        mails = self.write("mails.jsonl", lines)
+        def job(node):
+            return self.write(node["op"] + ".json", {
+                "version": 1, "seed": 1,
+                "data": {
+                    "sources": {"mails": {"format": "jsonl", "uri": str(mails)}},
+                    "graph": [
+                        {"op": "split", "from": "mails",
+                         "fractions": [0.8, 0.2], "as": ["train", "test"]},
+                        node | {"from": ["train", "test"],
+                                "as": ["train-1", "test-1"]}],
+                    "train": {"from": "train-1", "label": "y"},
+                    "test": {"from": "test-1", "label": "y"}},
+                "model": {"kind": "logistic"},
+                "train": {"epochs": 20, "global_batch": 32,
+                          "optimizer": {"kind": "adamw", "lr": 0.05}},
+                "elastic": {"workers": 2}})
+        for node in ({"op": "tf_idf", "columns": "t", "ngram_max": 2,
+                      "min_df": 3, "stop_words": ["the", "and"]},
+                     {"op": "hash_text", "columns": "t", "buckets": 64}):
+            run = self.run_job(job(node))
+            self.assertGreater(read_json(run / "report.json")["test_accuracy"],
+                               0.95, node["op"])
+            raw = self.write("new.jsonl", '{"t": "cheap report", "y": 0}\n')
+            out = self.folder / (node["op"] + ".csv")
+            said = json.loads(self.ballast("data", "apply", run, raw, out,
+                                           "--json").out)
+            self.assertEqual([s["op"] for s in said["states"]], [node["op"]])
+            header, row = out.read_text().splitlines()
+            values = [float(v) for v in row.split(",")]
+            self.assertEqual(len(header.split(",")), len(values))
+            if node["op"] == "tf_idf":
+                self.assertIn("t_cheap", header)
+                self.assertNotIn("t_the", header)
+                self.assertEqual(sum(v > 0 for v in values), 2)
+
     def test_a_resumed_run_and_one_from_the_cache_have_the_same_states(self):
         job = self.job(train={"epochs": 1})
         first, second = self.run_job(job), self.run_job(job)

@@ -45,6 +45,8 @@ std::vector<json> all_operators() {
     out.push_back({{"op", op}, {"columns", {"x", "y"}}});
   for (const char* op : {"one_hot", "ordinal", "hash_encode"})
     out.push_back({{"op", op}, {"columns", {"t"}}});
+  for (const char* op : {"tf_idf", "hash_text"})
+    out.push_back({{"op", op}, {"columns", {"t"}}});
   for (const char* strategy : {"mean", "median", "drop", "forward"})
     out.push_back(
         {{"op", "impute"}, {"columns", {"x"}}, {"strategy", strategy}});

@@ -67,6 +67,57 @@ TEST(distinct_stream, compares_columns_that_nobody_chose) {
   }
 }
 
+TEST(distinct_stream, leaves_out_what_is_in_a_second_input) {
+  const spill_folder folder;
+  const auto rows = rows_of(
+      {arrow::field("n", arrow::int64()), arrow::field("t", arrow::utf8())},
+      R"([{"n":1,"t":"a"},{"n":2,"t":"b"},{"n":2,"t":"b"},{"n":3,"t":"c"},
+          {"n":null,"t":"d"}])");
+  const auto others = rows_of(
+      {arrow::field("t", arrow::utf8()), arrow::field("n", arrow::int64())},
+      R"([{"t":"z","n":3},{"t":"z","n":3},{"t":"z","n":null},{"t":"z","n":9}])");
+  for (const uint64_t memory : {uint64_t{1}, uint64_t{1} << 30})
+    EXPECT_THAT(lines_of(*all_of(distinct_rows(stream_of(rows, 2), {"n"},
+                                               folder.context(memory),
+                                               stream_of(others, 1)))),
+                ElementsAre("1 a 0", "2 b 1"))
+        << memory << " bytes";
+  try {
+    distinct_rows(
+        stream_of(rows), {"t"}, folder.context(),
+        stream_of(rows_of({arrow::field("t", arrow::int64())}, "[]")));
+    FAIL() << "of another type";
+  } catch (const ballast_error& error) {
+    EXPECT_THAT(error.what(),
+                HasSubstr("/data/graph/2/on: column 't' is string "
+                          "in the first input and int64 in the "
+                          "second"));
+  }
+}
+
+TEST(distinct_stream, agrees_with_a_search_for_two_inputs_in_little_memory) {
+  const spill_folder folder;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    dice random(seed);
+    const auto both = some_rows({arrow::int64(), arrow::utf8()},
+                                2 + int64_t(random.below(3000)),
+                                1 + random.below(900), random);
+    const std::vector<std::string> on{both->schema()->field(0)->name()};
+    const auto cut = int64_t(random.below(uint64_t(both->num_rows())));
+    std::vector<int64_t> expected;
+    for (const int64_t row : first_rows(*both, on))
+      if (row >= cut)
+        expected.push_back(row);
+    for (const uint64_t memory : {uint64_t{1} << 14, uint64_t{1} << 28}) {
+      const auto found = all_of(distinct_rows(
+          stream_of(both->Slice(cut), int64_t(1 + random.below(400))), on,
+          folder.context(memory), stream_of(both->Slice(0, cut), 100)));
+      EXPECT_TRUE(same_rows(*found, *picked(both, expected)))
+          << "seed " << seed << ", " << memory << " bytes";
+    }
+  }
+}
+
 TEST(distinct_stream, of_no_rows_has_none) {
   const spill_folder folder;
   const auto none = rows_of({arrow::field("n", arrow::int64())}, "[]");

@@ -244,5 +244,117 @@ TEST(rejected_rows, of_a_graph_are_found_by_whichever_node_fails) {
   EXPECT_EQ(quarantine_in(*prepare(*other.value, folder / "cache")), lines);
 }
 
+/// Rows 1 to 200 of which nodes remove some, each in its own way.
+nlohmann::json job_that_removes(const temporary_folder& folder) {
+  std::string text = "id,age,income,kind,y\n";
+  for (int i = 0; i < 200; ++i)
+    text += std::to_string(i == 151 ? 150 : i) + "," +
+            (i == 20 ? "400" : std::to_string(20 + i % 50)) + "," +
+            (i == 40   ? ""
+             : i == 60 ? "1000000"
+                       : std::to_string(1000 + i % 7)) +
+            "," + (i == 80 ? "other" : "some") + "," + std::to_string(i % 2) +
+            "\n";
+  return {
+      {"data",
+       {{"sources",
+         {{"people",
+           {{"format", "csv"}, {"uri", folder.write("p.csv", text)}}}}},
+        {"graph", nlohmann::json::parse(R"j([
+           {"op": "distinct", "from": "people", "on": "id", "as": "once"},
+           {"op": "check", "rules": {"age": {"max": 120},
+                                     "kind": {"in": ["some"]}},
+            "as": "checked"},
+           {"op": "split", "fractions": [0.8, 0.2], "as": ["one", "two"]},
+           {"op": "impute", "from": ["one", "two"], "columns": "income",
+            "strategy": "drop", "as": ["one-1", "two-1"]},
+           {"op": "clip_outliers", "from": ["one-1", "two-1"],
+            "columns": "income", "action": "remove",
+            "as": ["one-2", "two-2"]}])j")},
+        {"train",
+         {{"from", "one-2"}, {"label", "y"}, {"features", {"age", "income"}}}},
+        {"test",
+         {{"from", "two-2"},
+          {"label", "y"},
+          {"features", {"age", "income"}}}}}},
+      {"model", {{"kind", "logistic"}}}};
+}
+
+std::shared_ptr<prepared_set> prepared_of(const nlohmann::json& document,
+                                          const temporary_folder& folder) {
+  const job_result read = parse_job(document.dump(), {}, "/");
+  EXPECT_TRUE(read.value) << read.mistakes.at(0).message;
+  return prepare(*read.value, folder / "cache");
+}
+
+TEST(removed_rows, are_told_and_counted_by_the_node_that_removes_them) {
+  temporary_folder folder;
+  const auto set = prepared_of(job_that_removes(folder), folder);
+  const auto& rejected = set->about().rejected;
+  ASSERT_TRUE(rejected);
+  EXPECT_EQ(rejected->read, 200u);
+  EXPECT_EQ(rejected->rows, 0u) << "none is wrong";
+  uint64_t sum = 0;
+  for (const auto& [node, rows] : rejected->removed)
+    sum += rows;
+  EXPECT_EQ(sum, 5u);
+  EXPECT_EQ(rejected->removed.at("once"), 1u);
+  EXPECT_EQ(rejected->removed.at("checked"), 2u);
+  EXPECT_EQ(set->about().train_rows + set->about().test_rows, 195u);
+  const std::string lines = quarantine_in(*set);
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 5);
+  EXPECT_EQ(rejected->kept, 5u);
+  EXPECT_THAT(lines, HasSubstr("p.csv\",\"row\":152,\"operator\":\"once\","
+                               "\"reason\":\"is equal to an earlier row in "));
+  EXPECT_THAT(lines, HasSubstr("\"row\":21,\"column\":\"age\",\"operator\":"
+                               "\"checked\",\"reason\":\"expected at most "
+                               "120, found more\""));
+  EXPECT_THAT(lines, HasSubstr("\"row\":81,\"column\":\"kind\""));
+  EXPECT_THAT(lines, HasSubstr("\"row\":41,\"column\":\"income\""));
+  EXPECT_THAT(lines, HasSubstr("\"reason\":\"the number lies beyond the "
+                               "limits of the training rows, "));
+}
+
+TEST(removed_rows, are_the_same_beside_a_cache_and_a_prefetch) {
+  temporary_folder folder;
+  nlohmann::json document = job_that_removes(folder);
+  const std::string lines = quarantine_in(*prepared_of(document, folder));
+  auto& graph = document["data"]["graph"];
+  graph.insert(graph.begin() + 2, {{"op", "cache"}, {"as", "kept"}});
+  graph.insert(graph.begin() + 3, {{"op", "prefetch"}, {"as", "ahead"}});
+  graph[4]["from"] = "ahead";
+  for (int i = 0; i < 2; ++i) {
+    document["seed"] = i + 1; // of the second the cache has the node's rows
+    const auto set = prepared_of(document, folder);
+    EXPECT_EQ(set->about().rejected->removed.at("checked"), 2u);
+    const std::string found = quarantine_in(*set);
+    EXPECT_EQ(std::count(found.begin(), found.end(), '\n'),
+              std::count(lines.begin(), lines.end(), '\n'));
+  }
+}
+
+TEST(removed_rows, are_only_counted_if_bad_rows_are_skipped) {
+  temporary_folder folder;
+  nlohmann::json document = job_that_removes(folder);
+  document["data"]["on_error"] = "skip";
+  const auto set = prepared_of(document, folder);
+  EXPECT_EQ(set->about().rejected->kept, 0u);
+  EXPECT_EQ(set->about().rejected->removed.at("checked"), 2u);
+  EXPECT_FALSE(std::filesystem::exists(set->folder() / quarantine_name));
+}
+
+TEST(removed_rows, all_of_them_are_an_error_at_the_node) {
+  temporary_folder folder;
+  nlohmann::json document = job_that_removes(folder);
+  document["data"]["graph"][1]["rules"]["age"] = {{"max", 1}};
+  try {
+    prepared_of(document, folder);
+    FAIL() << "nothing is left";
+  } catch (const ballast_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("/data/graph/3: \"impute\" has no rows "
+                                        "to learn from"));
+  }
+}
+
 } // namespace
 } // namespace ballast::data

@@ -87,7 +87,7 @@ TEST(graph_job, has_no_cycle) {
 TEST(graph_job, refuses_an_operator_and_an_option_that_are_not_there) {
   EXPECT_EQ(
       mistakes_of(with_graph({{{"op", "filtre"}, {"as", "clean"}}})),
-      "/data/graph/0/op: expected one of \"filter\", \"select\", "
+      "/data/graph/0/op: expected one of \"filter\", \"check\", \"select\", "
       "\"drop\", \"rename\", \"cast\", \"derive\", \"flat_map\", "
       "\"map\", \"limit\", \"repeat\", \"batch\", \"unbatch\", "
       "\"concat\", \"zip\", \"mix\", \"join\", \"sort\", \"distinct\", "
@@ -95,7 +95,8 @@ TEST(graph_job, refuses_an_operator_and_an_option_that_are_not_there) {
       "\"prefetch\", \"impute\", \"standardize\", \"min_max\", \"max_abs\", "
       "\"robust\", \"power\", \"quantile\", \"log\", "
       "\"clip_outliers\", \"bin\", \"one_hot\", \"ordinal\", "
-      "\"hash_encode\", \"target_encode\", \"polynomial\", "
+      "\"hash_encode\", \"target_encode\", \"tf_idf\", \"hash_text\", "
+      "\"polynomial\", "
       "\"date_parts\", \"select_features\", \"pca\", found "
       "\"filtre\"; did you mean \"filter\"?\n");
   EXPECT_EQ(mistakes_of(with_graph({{{"op", "limit"},
