@@ -17,7 +17,7 @@ namespace ballast::data {
 
 namespace {
 
-using graph::token_kind;
+using graph::token_unit;
 using graph::value_of;
 
 constexpr uint64_t word_characters_min = 2;
@@ -114,7 +114,7 @@ public:
     tokens_.clear();
     made_.clear();
     ends_.clear();
-    if (terms_.kind == token_kind::words)
+    if (terms_.kind == token_unit::words)
       find_words(text);
     else
       find_characters(text);
@@ -167,7 +167,7 @@ private:
   /// Behind those that are made; views come once all are.
   void add(size_t first, uint64_t size) {
     for (size_t i = first; i < first + size; ++i) {
-      if (i > first && terms_.kind == token_kind::words)
+      if (i > first && terms_.kind == token_unit::words)
         made_ += ' ';
       made_ += units_[i];
     }
@@ -185,7 +185,7 @@ private:
 
 token_terms token_terms_of(const graph::node& one, const std::string& pointer) {
   token_terms out;
-  out.kind = *parse_word<token_kind>(value_of<std::string>(one, "analyzer"));
+  out.kind = *parse_word<token_unit>(value_of<std::string>(one, "analyzer"));
   out.ngram_min = value_of<uint64_t>(one, "ngram_min");
   out.ngram_max = value_of<uint64_t>(one, "ngram_max");
   out.lowercase = value_of<bool>(one, "lowercase");
@@ -199,7 +199,7 @@ token_terms token_terms_of(const graph::node& one, const std::string& pointer) {
             " is more than \"ngram_max\", " + std::to_string(out.ngram_max) +
             "; expected as many or fewer",
         pointer + "/ngram_min");
-  if (out.kind == token_kind::characters && !out.stop_words.empty())
+  if (out.kind == token_unit::characters && !out.stop_words.empty())
     throw ballast_error(errc::invalid_job,
                         pointer + "/stop_words: means nothing with analyzer "
                                   "\"characters\"; leave it out",
@@ -217,7 +217,7 @@ void text_tokens::for_each(
   std::shared_ptr<arrow::Array> texts = arrow::MakeArray(column.data());
   if (terms_.lowercase)
     texts = called(ascii ? "ascii_lower" : "utf8_lower", texts, owner);
-  if (!ascii && terms_.kind == token_kind::words)
+  if (!ascii && terms_.kind == token_unit::words)
     texts = without_marks(texts, owner);
   token_maker maker(terms_);
   for (int64_t row = 0; row < texts->length(); ++row)

@@ -32,7 +32,7 @@
 namespace ballast::data {
 
 struct token_terms {
-  graph::token_kind kind = graph::token_kind::words;
+  graph::token_unit kind = graph::token_unit::words;
   uint64_t ngram_min = 1;
   uint64_t ngram_max = 1;
   bool lowercase = true;

@@ -250,8 +250,8 @@ std::vector<option> tokens(std::vector<option> more) {
       {.name = "analyzer",
        .doc = "`words`: runs of two or more letters, digits or underscores; "
               "`characters`: all characters, runs of space as one.",
-       .usual = to_string(token_kind::words),
-       .words = words_in<token_kind>()},
+       .usual = to_string(token_unit::words),
+       .words = words_in<token_unit>()},
       {.name = "ngram_min",
        .doc = "A token is a run of at least so many words or characters, ...",
        .usual = uint64_t{1},

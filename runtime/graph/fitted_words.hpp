@@ -38,7 +38,7 @@ enum class date_part : uint8_t {
   second,
 };
 /// What the tokens of a text are made of.
-enum class token_kind : uint8_t { words, characters };
+enum class token_unit : uint8_t { words, characters };
 enum class norm_kind : uint8_t { l2, l1, none };
 enum class selection_kind : uint8_t {
   variance,
@@ -81,7 +81,7 @@ inline constexpr auto words_of<graph::date_part> =
     std::to_array<std::string_view>({"year", "month", "day", "weekday",
                                      "yearday", "hour", "minute", "second"});
 template <>
-inline constexpr auto words_of<graph::token_kind> =
+inline constexpr auto words_of<graph::token_unit> =
     std::to_array<std::string_view>({"words", "characters"});
 template <>
 inline constexpr auto words_of<graph::norm_kind> =
