@@ -7,6 +7,7 @@
 #include "runtime/augment/augment_steps.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/graph/data_graph.hpp"
+#include "runtime/job/importance_spec.hpp"
 #include "runtime/job/job_words.hpp"
 #include "runtime/job/source_spec.hpp"
 
@@ -108,6 +109,7 @@ struct train_spec {
   std::optional<uint64_t> micro_batch;
   std::vector<double> class_weights; // empty = all 1
   shuffle_spec shuffle;
+  importance_spec importance;
   compute_precision precision = compute_precision::float32;
   bool activation_checkpointing = false;
   train_strategy strategy = train_strategy::allreduce;

@@ -37,6 +37,7 @@ std::vector<job_field> job_fields(const job_form& form);
 void add_data_fields(std::vector<job_field>& fields, const job_form& form);
 void add_graph_fields(std::vector<job_field>& fields, const job_form& form);
 void add_augment_fields(std::vector<job_field>& fields, const job_form& form);
+void add_importance_fields(std::vector<job_field>& fields);
 /// Where the rows of a source lie and how to read them. `formats`: which a
 /// table may have here.
 void add_table_fields(std::vector<job_field>& fields, const std::string& prefix,
@@ -57,6 +58,8 @@ void check_graph(const job& in, std::vector<failure>& mistakes);
 void check_columns(const job& in, std::vector<failure>& mistakes);
 /// Those of `data.augment` (job_fields_augment.cpp).
 void check_augment(const job& in, std::vector<failure>& mistakes);
+/// Those of `train.importance` (job_fields_importance.cpp).
+void check_importance(const job& in, std::vector<failure>& mistakes);
 /// Makes relative paths absolute against `base_folder` (job_rules.cpp).
 void resolve_paths(const std::vector<job_field>& fields,
                    const std::string& base_folder, job& in);
