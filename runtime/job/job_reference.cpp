@@ -55,6 +55,7 @@ const section sections[] = {
     {"/train/optimizer", "`train.optimizer`", ""},
     {"/train/schedule", "`train.schedule`", ""},
     {"/train/shuffle", "`train.shuffle`", ""},
+    {"/train/importance", "`train.importance`", ""},
     {"/elastic", "`elastic`", ""},
     {"/balance", "`balance`", ""},
     {"/checkpoint", "`checkpoint`", ""},
