@@ -83,12 +83,17 @@ progress_report report_of(gpu::step_progress done, const heartbeat& now,
     out.compute_ns += one.compute_ns;
     out.reduce_ns += one.reduce_ns;
     out.apply_ns += one.apply_ns;
+    if (one.gradient_rows < one.rows) {
+      ++out.drawn_steps;
+      out.drawn_from += one.rows;
+      out.drawn_rows += one.gradient_rows;
+    }
     out.costs.push_back(
         {uint32_t(one.rows), one.compute_ns + one.data_ns, one.waited_ns});
     if (probe)
       probe->step({double(one.data_ns) / 1e9, double(one.compute_ns) / 1e9,
                    double(one.reduce_ns) / 1e9, double(one.apply_ns) / 1e9},
-                  one.rows);
+                  one.rows, one.gradient_rows);
   }
   return out;
 }

@@ -4,6 +4,16 @@
 
 namespace ballast::actors {
 
+namespace {
+
+monitor::importance_result result_of(const coordinator::drawn_tally& drawn) {
+  const double steps = double(std::max<uint64_t>(drawn.steps, 1));
+  return {drawn.worker_steps, drawn.steps, double(drawn.rows) / steps,
+          double(drawn.gradient_rows) / steps};
+}
+
+} // namespace
+
 monitor::run_report summary_of(const coordinator::coordinator_parts& core,
                                const coordinator::end_run& how) {
   const coordinator::run_state& run = core.run;
@@ -39,6 +49,8 @@ monitor::run_report summary_of(const coordinator::coordinator_parts& core,
   }
   if (tally.samples > 0)
     out.lineage = ledger::lineage_text(tally.lineage);
+  if (run.spec.job.train.importance.by != importance_score::none)
+    out.importance = result_of(tally.drawn);
   if (!run.model.sha256().empty())
     out.weights_sha256 = run.model.sha256();
   if (value(run.model.step()) > 0)

@@ -8,6 +8,17 @@ namespace {
 
 constexpr const char* fault_name = "trace.write";
 
+void add_list(std::string& line, const char* name,
+              const std::vector<uint64_t>& ids) {
+  line += std::string(",\"") + name + "\":[";
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (i > 0)
+      line += ',';
+    line += std::to_string(ids[i]);
+  }
+  line += ']';
+}
+
 } // namespace
 
 sample_trace::sample_trace(const assignment& order)
@@ -30,18 +41,17 @@ sample_trace::sample_trace(const assignment& order)
 }
 
 void sample_trace::write(const worker::step_order& order,
-                         const std::vector<uint64_t>& ids) {
+                         const std::vector<uint64_t>& ids,
+                         const std::vector<uint64_t>& used) {
   line_.clear();
   line_ += "{\"generation\":" + to_string(order.generation) +
            ",\"plan\":" + to_string(order.plan) +
            ",\"step\":" + to_string(order.at.step) +
-           ",\"epoch\":" + to_string(order.at.epoch) + ",\"ids\":[";
-  for (size_t i = 0; i < ids.size(); ++i) {
-    if (i > 0)
-      line_ += ',';
-    line_ += std::to_string(ids[i]);
-  }
-  line_ += "]}\n";
+           ",\"epoch\":" + to_string(order.at.epoch);
+  add_list(line_, "ids", ids);
+  if (!used.empty())
+    add_list(line_, "used", used);
+  line_ += "}\n";
   if (!file_)
     file_.emplace(path_, fault_name);
   file_->append(line_);

@@ -1,5 +1,6 @@
-/// Which samples a worker feeds to the gradient, one line a step, for jobs that
-/// say trace_samples. Used by the step thread.
+/// Which samples a worker was given in each step, one line each, for jobs that
+/// say trace_samples; with importance sampling also which of them it used for
+/// the gradient. Used by the step thread.
 #pragma once
 
 #include "runtime/messages/messages.hpp"
@@ -20,8 +21,9 @@ public:
   /// ballast_error{not_in_build} if not. If the disk has no room for the file
   /// now, write() opens it.
   explicit sample_trace(const assignment& order);
-  /// Throws ballast_error{disk_full}.
-  void write(const worker::step_order& order, const std::vector<uint64_t>& ids);
+  /// `used`: empty if all are. Throws ballast_error{disk_full}.
+  void write(const worker::step_order& order, const std::vector<uint64_t>& ids,
+             const std::vector<uint64_t>& used);
 
 private:
   std::filesystem::path path_;

@@ -138,8 +138,9 @@ std::shared_ptr<gpu::step_executor> make_executor(worker_run& run,
     run.trace.emplace(order);
   if (run.trace)
     listener.trace = [&run](const worker::step_order& step,
-                            const std::vector<uint64_t>& ids) {
-      run.trace->write(step, ids);
+                            const std::vector<uint64_t>& ids,
+                            const std::vector<uint64_t>& used) {
+      run.trace->write(step, ids, used);
     };
   replica& trained = run.trained;
   return std::make_shared<gpu::step_executor>(

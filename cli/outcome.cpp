@@ -65,6 +65,13 @@ void print_summary(const outcome& how) {
   number("train_loss", "train loss");
   number("test_loss", "test loss");
   number("test_accuracy", "test accuracy");
+  if (report.contains("importance"))
+    std::printf("  %-14s %llu of %llu steps of a worker, with the gradient of "
+                "%.0f of %.0f rows\n",
+                "importance", report["importance"].value("drawn", 0ull),
+                report["importance"].value("worker_steps", 0ull),
+                report["importance"].value("mean_gradient_rows", 0.0),
+                report["importance"].value("mean_rows", 0.0));
   if (report.contains("audit") && report["audit"].is_object())
     std::printf("  %-14s %llu samples expected, %llu once, %llu lost, %llu "
                 "repeated\n",

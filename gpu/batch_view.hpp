@@ -22,6 +22,14 @@ struct batch_view {
   const uint64_t* sample_ids = nullptr; // rows
   uint32_t rows = 0;
   device_rows there = {};
+  /// On the host: what each row counts in the sums of losses and gradients of a
+  /// training pass. Null: all 1.
+  const float* weights = nullptr;
+  /// On the host: where a pass writes how much each row matters to the gradient
+  /// (train.importance.by): its loss, or the L2 norm of its loss's gradient by
+  /// the model's outputs, without the weights above. Null: it is not asked to.
+  /// A model that knows none writes nothing.
+  float* scores = nullptr;
 
   /// `count` rows from row `begin` on, of rows with `width` features.
   batch_view slice(uint32_t begin, uint32_t count, uint32_t width) const {
@@ -34,7 +42,9 @@ struct batch_view {
             .sample_ids = from(sample_ids, 1),
             .rows = count,
             .there = {from(there.features, width), from(there.labels, 1),
-                      from(there.targets, 1)}};
+                      from(there.targets, 1)},
+            .weights = from(weights, 1),
+            .scores = from(scores, 1)};
   }
 };
 

@@ -53,6 +53,20 @@ double gradient_pass::accumulate(const batch_view& rows, uint64_t seed) {
   return loss_sum;
 }
 
+void gradient_pass::score(batch_view rows, std::span<float> scores) {
+  rows.scores = scores.data();
+  leaving_ = false;
+  for (uint32_t begin = 0; begin < rows.rows;) {
+    pass_rows_ = micro_.rows(rows.rows - begin);
+    try {
+      (void)model_.evaluate(rows.slice(begin, pass_rows_, uint32_t(features_)));
+      begin += pass_rows_;
+    } catch (const out_of_memory& e) {
+      shrink(e.what());
+    }
+  }
+}
+
 /// The next attempt uses smaller micro-batches. If they cannot get smaller, or
 /// buckets may have left already, the step fails with the reason.
 void gradient_pass::shrink(const std::string& why) {

@@ -55,7 +55,8 @@ public:
                     std::span<float> gradients) = 0;
 
   /// Adds the *sum* over rows of the gradient of each row's loss to the bound
-  /// gradients and returns the loss sum. Never called with 0 rows. `ready(i)`
+  /// gradients and returns the loss sum; in both a row counts as much as its
+  /// weight. Never called with 0 rows. `ready(i)`
   /// (if given) is called on this thread as soon as the gradient of parameter i
   /// is final for this call, each i once, in any order. `step_seed` seeds
   /// dropout and the like: (job seed, step, rank) mixed. Throws out_of_memory
@@ -63,7 +64,7 @@ public:
   virtual double accumulate(const batch_view& batch, uint64_t step_seed,
                             const std::function<void(size_t)>& ready) = 0;
 
-  /// Forward pass only, without side effects.
+  /// Forward pass only, without side effects; without the batch's weights.
   virtual evaluation_sums evaluate(const batch_view& batch) = 0;
 
   /// Ends an `accumulate` in progress as early as the model can, and every

@@ -1,6 +1,5 @@
 #include "gpu/step_executor.hpp"
 
-#include "gpu/core_wait.hpp"
 #include "gpu/step_helpers.hpp"
 #include "runtime/base/disk_wait.hpp"
 #include "runtime/base/random.hpp"
@@ -29,6 +28,9 @@ step_executor::step_executor(parts with, worker::worker_core_config config,
       pass_(with_.what->train, with_.row(), *with_.model, *with_.device,
             with_.memory, with_.layout),
       finite_(with_.what->train, *with_.model, *with_.device, with_.memory) {
+  if (with_.what->train.importance.by != importance_score::none)
+    chosen_.emplace(with_.what->train.importance, with_.row().features,
+                    *with_.device, pass_);
   // Clears leftovers of an earlier generation from the model.
   with_.model->resume();
   statistics_.resize(with_.model->statistics_count());
@@ -233,24 +235,28 @@ worker::step_end step_executor::do_step(const prefetcher::ready& ready,
   step_.store(value(order.at.step), std::memory_order_relaxed);
   float* gradients = with_.memory.gradients_of(with_.state->turn);
   enter(worker_phase::compute);
-  trace(ready); // before the first bucket leaves this process
-  uint64_t start_ns = monotonic_ns();
-  const uint64_t waited_before_ns = core_wait_ns();
   const uint64_t seed =
       mix(mix(with_.what->seed, value(order.at.step)), core_->rank());
-  double loss_sum = pass_.run(ready.view, seed, gradients, *group_, patience());
-  if (const auto rows = pass_.take_shrunk(); rows && listener_.shrunk)
-    listener_.shrunk(*rows);
-  slow_down(monotonic_ns() - start_ns);
-  const uint64_t waited_ns =
-      std::max(core_wait_ns(), waited_before_ns) - waited_before_ns;
-  uint64_t computed_ns = monotonic_ns();
+  core_time choosing;
+  const batch_view rows =
+      chosen_ ? chosen_->choose(ready.view, seed) : ready.view;
+  choosing.stop();
+  trace(ready); // before the first bucket leaves this process
+  core_time passing;
+  double loss_sum = pass_.run(rows, seed, gradients, *group_, patience());
+  if (const auto less = pass_.take_shrunk(); less && listener_.shrunk)
+    listener_.shrunk(*less);
+  passing.stop();
+  const sampling::importance_times times{choosing.busy_s(), passing.busy_s()};
+  slow_down(choosing.wall_ns() + passing.wall_ns());
+  passing.stop();
+  const uint64_t computed_ns = monotonic_ns();
   enter(worker_phase::reduce);
   worker::trailer sums = core_->contribution(order.rows.size(), loss_sum);
   with_.rows->reducing(true);
   reduce(sums);
   with_.rows->reducing(false);
-  uint64_t reduced_ns = monotonic_ns();
+  const uint64_t reduced_ns = monotonic_ns();
   enter(worker_phase::apply);
   std::lock_guard gate(gate_);
   if (frozen_)
@@ -264,31 +270,34 @@ worker::step_end step_executor::do_step(const prefetcher::ready& ready,
     throw;
   }
   worker::step_end end = core_->applied();
-  uint64_t applied_ns = monotonic_ns();
+  const uint64_t applied_ns = monotonic_ns();
+  if (chosen_)
+    chosen_->stepped(uint32_t(order.rows.size()),
+                     {times.scoring, times.gradient,
+                      double(applied_ns - computed_ns) / 1e9});
   std::lock_guard lock(mutex_);
-  const ledger::step_record record{order.at.step,
-                                   order.at.epoch,
-                                   order.plan,
-                                   order.samples,
-                                   double(sums.loss_sum()) /
-                                       double(order.samples),
-                                   applied_ns};
+  const double loss = double(sums.loss_sum()) / double(order.samples);
+  const ledger::step_record record{order.at.step, order.at.epoch, order.plan,
+                                   order.samples, loss,           applied_ns};
   with_.state->history.add(record);
   progress_.steps.push_back(record);
-  progress_.timings.push_back({data_ns, computed_ns - start_ns, waited_ns,
-                               reduced_ns - computed_ns,
-                               applied_ns - reduced_ns, order.rows.size()});
+  progress_.timings.push_back(
+      {data_ns, choosing.wall_ns() + passing.wall_ns(),
+       choosing.waited_ns() + passing.waited_ns(), reduced_ns - computed_ns,
+       applied_ns - reduced_ns, order.rows.size(), rows.rows});
   return end;
 }
 
 void step_executor::trace(const prefetcher::ready& ready) {
   if (!listener_.trace)
     return;
+  static const std::vector<uint64_t> all;
   disk_wait wait;
   std::chrono::seconds patience(with_.what->elastic.grace_s);
   while (true)
     try {
-      listener_.trace(ready.order, ready.rows->sample_ids);
+      listener_.trace(ready.order, ready.rows->sample_ids,
+                      chosen_ ? chosen_->used() : all);
       if (wait.waiting())
         enter(worker_phase::compute);
       return;

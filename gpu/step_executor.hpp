@@ -2,8 +2,9 @@
 /// trailer, apply, and the evaluation at an epoch's end. worker_core makes all
 /// decisions; this file does the work.
 ///
-/// Order inside a step: trace line -> gradient sum of its own take, buckets
-/// leaving as they become final -> statistics -> trailer -> check -> apply.
+/// Order inside a step: choice of rows -> trace line -> gradient sum of its own
+/// take, buckets leaving as they become final -> statistics -> trailer -> check
+/// -> apply.
 /// Nothing writes parameters before the host has seen every bucket and the
 /// complete trailer.
 ///
@@ -16,6 +17,7 @@
 #include "gpu/device.hpp"
 #include "gpu/finite_check.hpp"
 #include "gpu/gradient_pass.hpp"
+#include "gpu/important_rows.hpp"
 #include "gpu/model.hpp"
 #include "gpu/optimizer.hpp"
 #include "gpu/prefetcher.hpp"
@@ -47,9 +49,11 @@ struct step_listener {
   /// chunks that it gives to other workers.
   std::function<void(const ledger::plan&)> replanned;
   /// One complete record of the step's samples, before any of its data is sent.
-  /// Empty if the job does not trace.
+  /// `used`: of these, the ones whose gradient is computed; empty: all. Empty
+  /// if the job does not trace.
   std::function<void(const worker::step_order&,
-                     const std::vector<uint64_t>& ids)>
+                     const std::vector<uint64_t>& ids,
+                     const std::vector<uint64_t>& used)>
       trace;
   /// Rank 0 is at this step: copy the state for a checkpoint. Empty: no
   /// checkpoints.
@@ -152,6 +156,7 @@ private:
   step_listener listener_;
   prefetcher prefetcher_;
   gradient_pass pass_;
+  std::optional<important_rows> chosen_; // if the job has train.importance
   finite_check finite_;
   std::vector<float> statistics_; // of the step in flight
   bool drawing_ = false;          // the first order was drawn

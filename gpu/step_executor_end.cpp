@@ -12,8 +12,6 @@ namespace {
 
 /// Rows of one forward pass of the evaluation.
 constexpr uint32_t evaluation_rows = 512;
-/// A slot of the device; the prefetcher uses the others.
-constexpr size_t evaluation_slot = 2;
 /// The number of results kept for a coordinator that was away. Dropping older
 /// ones loses only their events: the newest says which epoch must still be
 /// evaluated.
@@ -48,8 +46,8 @@ void step_executor::evaluate(epoch_number epoch) {
     for (uint32_t begin = 0; begin < from->rows; begin += evaluation_rows) {
       uint32_t part = std::min(evaluation_rows, from->rows - begin);
       gather_range(*from, set.row, begin, part, rows);
-      evaluation_sums got = with_.model->evaluate(with_.device->bring(
-          evaluation_slot, view(rows), with_.row().features));
+      evaluation_sums got = with_.model->evaluate(
+          with_.device->bring(step_slot, view(rows), with_.row().features));
       sums[0] += got.loss;
       sums[1] += got.correct;
       sums[2] += got.rows;

@@ -3,8 +3,11 @@
 
 #include "collectives/collective.hpp"
 #include "data/loader/batch.hpp"
+#include "gpu/core_wait.hpp"
+#include "gpu/device.hpp"
 #include "gpu/model.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <ctime>
@@ -17,11 +20,35 @@ inline uint64_t monotonic_ns() {
   return uint64_t(now.tv_sec) * 1'000'000'000 + uint64_t(now.tv_nsec);
 }
 
+/// What this thread took from here to stop(), and of it the wait for a core.
+class core_time {
+public:
+  void stop() {
+    wall_ns_ = monotonic_ns() - from_ns_;
+    waited_ns_ = std::max(core_wait_ns(), waited_from_ns_) - waited_from_ns_;
+  }
+  uint64_t wall_ns() const { return wall_ns_; }
+  uint64_t waited_ns() const { return waited_ns_; }
+  double busy_s() const {
+    return double(wall_ns_ - std::min(waited_ns_, wall_ns_)) / 1e9;
+  }
+
+private:
+  uint64_t from_ns_ = monotonic_ns();
+  uint64_t waited_from_ns_ = core_wait_ns();
+  uint64_t wall_ns_ = 0;
+  uint64_t waited_ns_ = 0;
+};
+
 /// Waiting for a living peer is no error, however slow it is: heartbeats detect
 /// its death. This only bounds a hang that nothing else would notice.
 inline collectives::deadline patience() {
   return std::chrono::steady_clock::now() + std::chrono::hours(1);
 }
+
+/// The slot of the device for rows that the step thread brings there itself;
+/// the prefetcher uses the others.
+constexpr size_t step_slot = 2;
 
 /// All rows of a batch.
 inline batch_view view(const data::batch& from) {

@@ -17,7 +17,8 @@ struct step_timing {
   uint64_t waited_ns = 0; // thereof waiting for a core
   uint64_t reduce_ns = 0; // including the wait for other ranks
   uint64_t apply_ns = 0;
-  uint64_t rows = 0; // of this worker
+  uint64_t rows = 0;          // of this worker
+  uint64_t gradient_rows = 0; // of these, with a gradient (train.importance)
 };
 
 /// Everything applied since the last drain().

@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <system_error>
@@ -176,15 +177,43 @@ trace_owners(const store::journal_content& journal) {
   return out;
 }
 
+std::vector<uint64_t> ids_at(const json& line, const char* key) {
+  std::vector<uint64_t> out;
+  for (const json& id : line.at(key))
+    out.push_back(id.is_number_unsigned() ? id.get<uint64_t>() : UINT64_MAX);
+  return out;
+}
+
+/// With importance sampling a worker uses some of the samples of a step. What
+/// it was given is compared with the ledger; what it used, with that.
+void check_used(const json& line, const std::vector<uint64_t>& ids,
+                const std::string& where, ledger::audit& into) {
+  if (!line.contains("used"))
+    return;
+  std::vector<uint64_t> given = ids;
+  std::vector<uint64_t> used = ids_at(line, "used");
+  std::sort(given.begin(), given.end());
+  std::sort(used.begin(), used.end());
+  if (const auto twice = std::adjacent_find(used.begin(), used.end());
+      twice != used.end())
+    return into.problem(where + ": \"used\" has sample " +
+                        std::to_string(*twice) + " twice");
+  std::vector<uint64_t> strange;
+  std::set_difference(used.begin(), used.end(), given.begin(), given.end(),
+                      std::back_inserter(strange));
+  if (!strange.empty())
+    into.problem(where + ": \"used\" has sample " +
+                 std::to_string(strange.front()) +
+                 ", which is not among the \"ids\" of the step");
+}
+
 void read_trace(const fs::path& file, worker_id owner, ledger::audit& into) {
   std::vector<uint64_t> ids;
   for_each_line(
       file, "trace/" + file.filename().string(),
       [&](const json& line, const std::string& where) {
-        ids.clear();
-        for (const json& id : line.at("ids"))
-          ids.push_back(id.is_number_unsigned() ? id.get<uint64_t>()
-                                                : UINT64_MAX);
+        ids = ids_at(line, "ids");
+        check_used(line, ids, where, into);
         ledger::trace_line trace;
         trace.worker = owner;
         trace.generation = generation{number_at(line, "generation")};

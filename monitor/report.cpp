@@ -58,6 +58,12 @@ ordered_json to_json(const run_report& in) {
   };
   if (!in.lineage.empty())
     out["lineage"] = in.lineage;
+  if (in.importance)
+    out["importance"] = {
+        {"worker_steps", in.importance->worker_steps},
+        {"drawn", in.importance->drawn},
+        {"mean_rows", in.importance->mean_rows},
+        {"mean_gradient_rows", in.importance->mean_gradient_rows}};
   if (!in.reason.empty())
     out["reason"] = in.reason;
   return out;

@@ -25,6 +25,14 @@ struct audit_result {
   std::string problem;
 };
 
+/// How far importance sampling was on, over the steps of each worker.
+struct importance_result {
+  uint64_t worker_steps = 0; // all
+  uint64_t drawn = 0;        // of these, with the gradient of drawn rows
+  double mean_rows = 0;      // of a worker in those
+  double mean_gradient_rows = 0;
+};
+
 /// Unknown fields, and those that the run did not reach, stay empty and are
 /// written as null.
 struct run_report {
@@ -53,6 +61,8 @@ struct run_report {
   /// Digest of all committed steps (runtime/ledger/lineage.hpp); omitted if
   /// empty.
   std::string lineage;
+  /// Omitted unless the job has train.importance.
+  std::optional<importance_result> importance;
   /// Why it failed or was stopped; omitted if empty.
   std::string reason;
 };

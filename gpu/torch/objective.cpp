@@ -9,7 +9,8 @@ namespace ballast::gpu {
 
 objective::objective(const job& what, const ledger::row_shape& row)
     : classes_(row.classes), weights_(what.train.class_weights.begin(),
-                                      what.train.class_weights.end()) {
+                                      what.train.class_weights.end()),
+      scores_loss_(what.train.importance.by == importance_score::loss) {
   const loss_kind loss = what.train.loss;
   const model_kind model = what.model.kind;
   if ((loss == loss_kind::next_token) != (model == model_kind::transformer))
@@ -84,50 +85,84 @@ double objective::target_of(const batch_view& batch, uint32_t row) const {
   return batch.targets ? double(batch.targets[row]) : double(batch.labels[row]);
 }
 
+double objective::differentiate_row(const batch_view& batch, uint32_t row,
+                                    float* out) const {
+  if (kind_ == kind::squared) {
+    const double off = double(out[0]) - target_of(batch, row);
+    out[0] = float(2 * off);
+    return off * off;
+  }
+  const size_t label = label_of(batch, row);
+  const float weight = weights_.empty() ? 1.0F : weights_[label];
+  if (kind_ == kind::sigmoid) {
+    // log(1 + exp(-m)), m = the margin of the label, without overflow.
+    const double z = double(out[0]);
+    const double margin = label == 1 ? z : -z;
+    const double tail = std::exp(-std::abs(margin));
+    const double p =
+        z >= 0 ? 1 / (1 + std::exp(-z)) : std::exp(z) / (1 + std::exp(z));
+    out[0] = weight * float(p - double(label));
+    return double(weight) * (std::max(-margin, 0.0) + std::log1p(tail));
+  }
+  const float largest = *std::max_element(out, out + columns_);
+  const float of_label = out[label] - largest;
+  float sum = 0;
+  for (uint32_t c = 0; c < columns_; ++c) {
+    out[c] = std::exp(out[c] - largest);
+    sum += out[c];
+  }
+  const float share = weight / sum;
+  for (uint32_t c = 0; c < columns_; ++c)
+    out[c] *= share;
+  out[label] -= weight;
+  return double(weight) * (double(std::log(sum)) - double(of_label));
+}
+
+float objective::score_of(double loss, const float* derivative) const {
+  if (scores_loss_)
+    return float(loss);
+  double squares = 0;
+  for (uint32_t c = 0; c < columns_; ++c)
+    squares += double(derivative[c]) * double(derivative[c]);
+  return float(std::sqrt(squares));
+}
+
 double objective::differentiate(const batch_view& batch,
                                 std::span<float> outputs) const {
   double loss = 0;
   for (uint32_t r = 0; r < batch.rows; ++r) {
     float* out = outputs.data() + size_t(r) * columns_;
-    if (kind_ == kind::squared) {
-      const double off = double(out[0]) - target_of(batch, r);
-      loss += off * off;
-      out[0] = float(2 * off);
+    const double of_row = differentiate_row(batch, r, out);
+    if (batch.scores)
+      batch.scores[r] = score_of(of_row, out);
+    if (!batch.weights) {
+      loss += of_row;
       continue;
     }
-    const size_t label = label_of(batch, r);
-    const float weight = weights_.empty() ? 1.0F : weights_[label];
-    if (kind_ == kind::sigmoid) {
-      // log(1 + exp(-m)), m = the margin of the label, without overflow.
-      const double z = double(out[0]);
-      const double margin = label == 1 ? z : -z;
-      const double tail = std::exp(-std::abs(margin));
-      loss += double(weight) * (std::max(-margin, 0.0) + std::log1p(tail));
-      const double p =
-          z >= 0 ? 1 / (1 + std::exp(-z)) : std::exp(z) / (1 + std::exp(z));
-      out[0] = weight * float(p - double(label));
-      continue;
-    }
-    const float largest = *std::max_element(out, out + columns_);
-    const float of_label = out[label] - largest;
-    float sum = 0;
-    for (uint32_t c = 0; c < columns_; ++c) {
-      out[c] = std::exp(out[c] - largest);
-      sum += out[c];
-    }
-    loss += double(weight) * (double(std::log(sum)) - double(of_label));
-    const float share = weight / sum;
+    const float weight = batch.weights[r];
+    loss += double(weight) * of_row;
     for (uint32_t c = 0; c < columns_; ++c)
-      out[c] *= share;
-    out[label] -= weight;
+      out[c] *= weight;
   }
   return loss;
+}
+
+void objective::score(const batch_view& batch,
+                      std::span<const float> outputs) const {
+  std::vector<float> out(columns_);
+  for (uint32_t r = 0; r < batch.rows; ++r) {
+    std::copy_n(outputs.data() + size_t(r) * columns_, columns_, out.data());
+    const double loss = differentiate_row(batch, r, out.data());
+    batch.scores[r] = score_of(loss, out.data());
+  }
 }
 
 evaluation_sums objective::evaluate(const batch_view& batch,
                                     std::span<const float> outputs) const {
   evaluation_sums sums;
   sums.rows = batch.rows;
+  if (batch.scores)
+    score(batch, outputs);
   for (uint32_t r = 0; r < batch.rows; ++r) {
     const float* out = outputs.data() + size_t(r) * columns_;
     if (kind_ == kind::squared) {

@@ -30,15 +30,24 @@ public:
   void check_labels(const batch_view& batch) const;
 
   /// `outputs` (rows x columns) becomes d loss / d outputs. Returns the loss
-  /// sum. Throws ballast_error{invalid_data} for a label out of range.
+  /// sum. Both with the batch's weights; writes the scores that it asks for.
+  /// Throws ballast_error{invalid_data} for a label out of range.
   double differentiate(const batch_view& batch, std::span<float> outputs) const;
-  /// Loss and number of rows whose most likely class is the label.
+  /// A row's score is its loss, not the norm of the derivative.
+  bool scores_loss() const { return scores_loss_; }
+  /// Loss and number of rows whose most likely class is the label. Writes the
+  /// scores, too.
   evaluation_sums evaluate(const batch_view& batch,
                            std::span<const float> outputs) const;
 
 private:
   void set_squared(model_kind model);
   void set_cross_entropy(model_kind model);
+  /// Loss of a row, whose outputs become the derivative.
+  double differentiate_row(const batch_view& batch, uint32_t row,
+                           float* out) const;
+  float score_of(double loss, const float* derivative) const;
+  void score(const batch_view& batch, std::span<const float> outputs) const;
   size_t label_of(const batch_view& batch, uint32_t row) const;
   double target_of(const batch_view& batch, uint32_t row) const;
 
@@ -46,6 +55,7 @@ private:
   uint32_t columns_ = 1;
   uint32_t classes_ = 0;
   std::vector<float> weights_;
+  bool scores_loss_;
 };
 
 } // namespace ballast::gpu

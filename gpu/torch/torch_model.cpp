@@ -8,7 +8,6 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
-#include <ATen/ops/ones_like.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/util/Exception.h>
@@ -122,7 +121,9 @@ double torch_model::accumulate(const batch_view& batch, uint64_t step_seed,
       check_rows(batch);
       // A recording tells of no gradient before its end, so it is for passes
       // whose gradients wait anyway.
-      const bool recorded = !ready && traits_.repeats;
+      // Weights and scores are on the host.
+      const bool recorded =
+          !ready && traits_.repeats && !batch.weights && !batch.scores;
       loss = (recorded ? recorded_.run(batch,
                                        {arenas_.parameter_values(0),
                                         arenas_.gradient_values(0).data()},
@@ -181,11 +182,16 @@ at::Tensor torch_model::pass(const batch_view& batch, uint64_t step_seed,
   {
     // The backward pass runs in the types of the forward pass.
     const autocast_scope types(setting_.place, setting_.bfloat16);
-    losses = losses_of(goal_, outputs(batch, true, step_seed),
-                       wanted_at(setting_.place, batch));
+    const at::Tensor found = outputs(batch, true, step_seed);
+    const wanted_outputs wanted = wanted_at(setting_.place, batch);
+    losses = losses_of(goal_, found, wanted);
+    if (batch.scores)
+      write_scores(goal_, found, wanted, {batch.scores, batch.rows});
   }
-  leaves_.backward(losses, at::ones_like(losses), ready);
-  return losses.detach().sum(at::kDouble);
+  const at::Tensor weights = row_weights(batch, losses);
+  leaves_.backward(losses, weights, ready);
+  const at::Tensor counted = losses.detach();
+  return (batch.weights ? counted.mul(weights) : counted).sum(at::kDouble);
 }
 
 evaluation_sums torch_model::judge_outputs(const batch_view& batch) {
@@ -194,6 +200,8 @@ evaluation_sums torch_model::judge_outputs(const batch_view& batch) {
   const autocast_scope types(setting_.place, setting_.bfloat16);
   const at::Tensor found = outputs(batch, false, 0);
   const wanted_outputs wanted = wanted_at(setting_.place, batch);
+  if (batch.scores)
+    write_scores(goal_, found, wanted, {batch.scores, batch.rows});
   return {.loss =
               losses_of(goal_, found, wanted).sum(at::kDouble).item<double>(),
           .correct = correct_of(goal_, found, wanted),

@@ -13,6 +13,7 @@
 // T positions pass through the model, although the last one predicts nothing: a
 // power of two as length remains one.
 #include "gpu/torch/recompute.hpp"
+#include "gpu/torch/tensor_objective.hpp"
 #include "gpu/torch/token_rows.hpp"
 #include "gpu/torch/torch_model.hpp"
 #include "runtime/base/errors.hpp"
@@ -207,11 +208,41 @@ private:
     at::Tensor loss;
     {
       const autocast_scope types(setting().place, setting().bfloat16);
-      loss = losses(scores(rows.tokens), rows.next);
+      const at::Tensor found = scores(rows.tokens);
+      loss = losses(found, rows.next);
+      if (batch.scores)
+        write_token_scores(batch, found, loss, rows.next);
     }
-    leaves().backward(
-        loss, at::full_like(loss.detach(), 1.0 / double(length_ - 1)), ready);
-    return sum_of_means(loss.detach());
+    const at::Tensor by_position = loss.detach();
+    at::Tensor counts = at::full_like(by_position, 1.0 / double(length_ - 1));
+    if (batch.weights)
+      counts = counts.view({batch.rows, length_})
+                   .mul(row_weights(batch, by_position).unsqueeze(1))
+                   .view(-1);
+    leaves().backward(loss, counts, ready);
+    return batch.weights ? by_position.mul(counts).sum(at::kDouble)
+                         : sum_of_means(by_position);
+  }
+
+  /// The loss of a row, or the norm of its gradient by all its scores.
+  void write_token_scores(const batch_view& batch, const at::Tensor& found,
+                          const at::Tensor& loss,
+                          const at::Tensor& next) const {
+    at::Tensor by_position = loss.detach();
+    if (!goal().scores_loss()) {
+      const at::Tensor flat = next.view(-1);
+      const at::Tensor labels = flat.clamp_min(0).unsqueeze(1);
+      const at::Tensor derivative =
+          found.detach()
+              .to(at::kFloat)
+              .softmax(1)
+              .scatter_add(1, labels, at::full_like(labels, -1, at::kFloat));
+      by_position = derivative.square().sum(1).mul(flat.ne(no_token));
+    }
+    const at::Tensor sums = by_position.view({batch.rows, length_}).sum(1);
+    copy_to_host((goal().scores_loss() ? sums.clamp_min(0) : sums.sqrt())
+                     .div(double(length_ - 1)),
+                 batch.scores);
   }
 
   evaluation_sums judge_outputs(const batch_view& batch) override {
@@ -225,8 +256,11 @@ private:
     const c10::NoGradGuard no_grad;
     const autocast_scope types(setting().place, setting().bfloat16);
     const at::Tensor found = scores(rows.tokens);
+    const at::Tensor by_position = losses(found, rows.next);
+    if (batch.scores)
+      write_token_scores(batch, found, by_position, rows.next);
     return {
-        .loss = sum_of_means(losses(found, rows.next)).item<double>(),
+        .loss = sum_of_means(by_position).item<double>(),
         .correct =
             sum_of_means(found.argmax(1).eq(rows.next.view(-1))).item<double>(),
         .rows = double(batch.rows)};

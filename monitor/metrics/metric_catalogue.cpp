@@ -87,6 +87,10 @@ constexpr metric_entry catalogue[] = {
      "(what compute did not hide), optimize."},
     {"ballast_worker_samples_total", counter, "samples", "run, worker",
      "worker", "Samples of this worker in steps that it applied."},
+    {"ballast_worker_gradient_samples_total", counter, "samples", "run, worker",
+     "worker",
+     "Of these, the samples whose gradient it computed: fewer while importance "
+     "sampling draws among them."},
     {"ballast_collective_bytes_total", counter, "bytes", "run, worker",
      "worker", "Bytes of gradients handed to the collective."},
     {"ballast_rows_read_bytes_total", counter, "bytes", "run, worker, source",

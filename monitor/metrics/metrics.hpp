@@ -87,8 +87,10 @@ public:
   worker_probe(const std::string& run, const std::string& worker);
   ~worker_probe();
 
-  /// A step is applied here; `samples` of them were this worker's.
-  void step(const step_phases& seconds, uint64_t samples);
+  /// A step is applied here; `samples` of it were this worker's, and it
+  /// computed the gradient of so many of these.
+  void step(const step_phases& seconds, uint64_t samples,
+            uint64_t with_gradient);
   /// Handed to the collective, before any compression.
   void collective_bytes(uint64_t bytes);
   /// Since the run began on this worker.

@@ -30,6 +30,8 @@ struct worker_probe::metrics {
   Histogram& reduce = phase("reduce");
   Histogram& optimize = phase("optimize");
   Counter& samples = out.counters("ballast_worker_samples_total").Add({});
+  Counter& with_gradient =
+      out.counters("ballast_worker_gradient_samples_total").Add({});
   Counter& bytes = out.counters("ballast_collective_bytes_total").Add({});
   Family<Counter>& read = out.counters("ballast_rows_read_bytes_total");
   Counter& from_origin = read.Add({{"source", "origin"}});
@@ -43,12 +45,14 @@ worker_probe::worker_probe(const std::string& run, const std::string& worker)
     : metrics_(std::make_unique<metrics>(run, worker)) {}
 worker_probe::~worker_probe() = default;
 
-void worker_probe::step(const step_phases& seconds, uint64_t samples) {
+void worker_probe::step(const step_phases& seconds, uint64_t samples,
+                        uint64_t with_gradient) {
   metrics_->data.Observe(seconds.data);
   metrics_->compute.Observe(seconds.compute);
   metrics_->reduce.Observe(seconds.reduce);
   metrics_->optimize.Observe(seconds.optimize);
   metrics_->samples.Increment(double(samples));
+  metrics_->with_gradient.Increment(double(with_gradient));
 }
 
 void worker_probe::gpu(const gpu::gpu_reading& now) {

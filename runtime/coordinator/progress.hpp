@@ -74,6 +74,8 @@ public:
   ledger::position behind(step_number base) const;
 
   // -- steps and evaluations
+  /// What a worker says of its part in them.
+  void reported(const progress_report& of) { tally_.drawn.count(of); }
   /// True if it ended an epoch of `rows`.
   bool commit(const ledger::committed_step& step, uint64_t rows);
   /// False if it is known. Equal on every rank: the first word counts, even if

@@ -15,6 +15,13 @@ constexpr uint64_t mark_every_ns = 100'000'000;
 
 } // namespace
 
+void drawn_tally::count(const progress_report& report) {
+  worker_steps += report.steps.size();
+  steps += report.drawn_steps;
+  rows += report.drawn_from;
+  gradient_rows += report.drawn_rows;
+}
+
 bool run_tally::count(const ledger::committed_step& step, uint64_t rows) {
   uint64_t ns = step.t_ns - std::min(step.t_ns, last.t_ns);
   // CLOCK_MONOTONIC begins again when the machine does.

@@ -14,6 +14,16 @@
 
 namespace ballast::coordinator {
 
+/// Of the steps that workers reported, each step once for each worker: those
+/// whose gradient was of drawn rows (train.importance).
+struct drawn_tally {
+  uint64_t worker_steps = 0; // all
+  uint64_t steps = 0;        // of these, with drawn rows
+  uint64_t rows = 0;         // of these steps
+  uint64_t gradient_rows = 0;
+  void count(const progress_report& report);
+};
+
 struct run_tally {
   uint64_t samples = 0;        // committed
   ledger::committed_step last; // newest committed step
@@ -29,6 +39,7 @@ struct run_tally {
   uint64_t timed_ns = 0;     // without evaluations
   uint64_t evaluated_ns = 0; // since the last step
   bool timed = false;        // the next step follows `last` without a break
+  drawn_tally drawn;         // since this coordinator began
 
   /// True if the step ended an epoch of `rows`.
   bool count(const ledger::committed_step& step, uint64_t rows);

@@ -111,6 +111,7 @@ void on(coordinator_parts& p, const progress_report& report, instant now) {
     return;
   const size_t rank = members->rank_of(report.worker);
   p.run.balance.report(rank, report);
+  p.run.steps.reported(report);
   p.devices.worked(report.worker, report, now);
   commit_all(p, members->commits.applied(rank, report.steps));
   const training* s = p.members.in<training>();

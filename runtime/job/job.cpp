@@ -137,6 +137,7 @@ job_result parse_job(const std::string& text,
   check_columns(read, result.mistakes);
   check_augment(read, result.mistakes);
   check_sampling(read, result.mistakes);
+  check_importance(read, result.mistakes);
   if (!result.mistakes.empty())
     return result;
   resolve_paths(fields, base_folder, read);

@@ -7,6 +7,7 @@
 #include "runtime/augment/augment_steps.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/graph/data_graph.hpp"
+#include "runtime/job/importance_spec.hpp"
 #include "runtime/job/job_words.hpp"
 #include "runtime/job/sampling_spec.hpp"
 #include "runtime/job/source_spec.hpp"
@@ -110,6 +111,7 @@ struct train_spec {
   std::vector<double> class_weights; // empty = all 1
   shuffle_spec shuffle;
   sampling_spec sampling;
+  importance_spec importance;
   compute_precision precision = compute_precision::float32;
   bool activation_checkpointing = false;
   train_strategy strategy = train_strategy::allreduce;

@@ -38,6 +38,7 @@ void add_data_fields(std::vector<job_field>& fields, const job_form& form);
 void add_graph_fields(std::vector<job_field>& fields, const job_form& form);
 void add_augment_fields(std::vector<job_field>& fields, const job_form& form);
 void add_sampling_fields(std::vector<job_field>& fields);
+void add_importance_fields(std::vector<job_field>& fields);
 /// Where the rows of a source lie and how to read them. `formats`: which a
 /// table may have here.
 void add_table_fields(std::vector<job_field>& fields, const std::string& prefix,
@@ -60,6 +61,8 @@ void check_columns(const job& in, std::vector<failure>& mistakes);
 void check_augment(const job& in, std::vector<failure>& mistakes);
 /// Those of `train.sampling` (job_fields_sampling.cpp).
 void check_sampling(const job& in, std::vector<failure>& mistakes);
+/// Those of `train.importance` (job_fields_importance.cpp).
+void check_importance(const job& in, std::vector<failure>& mistakes);
 /// Makes relative paths absolute against `base_folder` (job_rules.cpp).
 void resolve_paths(const std::vector<job_field>& fields,
                    const std::string& base_folder, job& in);

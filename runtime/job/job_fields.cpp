@@ -280,6 +280,7 @@ void add_train(fields_t& f) {
       "Longest gradient, as an L2 norm over all parameters; longer ones are "
       "scaled down. null: no limit.")
       .above(0, 1e12);
+  add_importance_fields(f);
   add_optimizer(f);
   add_schedule(f);
   add_modes(f);

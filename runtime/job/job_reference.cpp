@@ -60,6 +60,7 @@ const section sections[] = {
      "these uses. Classes are what `balance` counts:\nthe label, bins of a "
      "target, or the columns of `balance.by`. See "
      "[resampling.md](resampling.md#while-training) for when which helps."},
+    {"/train/importance", "`train.importance`", ""},
     {"/elastic", "`elastic`", ""},
     {"/balance", "`balance`", ""},
     {"/checkpoint", "`checkpoint`", ""},

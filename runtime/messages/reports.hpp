@@ -60,10 +60,15 @@ struct progress_report {
   /// Of reading what was not in memory, as far as it is over.
   uint64_t read_bytes = 0;
   uint64_t read_ns = 0;
+  /// Of `steps` those in which this worker computed the gradient of some of its
+  /// rows only (train.importance), its rows of them, and those with a gradient.
+  uint64_t drawn_steps = 0;
+  uint64_t drawn_from = 0;
+  uint64_t drawn_rows = 0;
   auto fields() {
     return std::tie(worker, generation, steps, rows, data_ns, compute_ns,
                     reduce_ns, apply_ns, costs, store_free_bytes, rows_from,
-                    read_bytes, read_ns);
+                    read_bytes, read_ns, drawn_steps, drawn_from, drawn_rows);
   }
 };
 

@@ -29,6 +29,7 @@ inline job emulated_job(uint64_t epochs, uint64_t batch) {
 struct fed {
   uint64_t epoch;
   std::vector<uint64_t> ids;
+  std::vector<uint64_t> used = {}; // of these; empty: all
 };
 
 /// What the workers of a cluster are made of.

@@ -82,10 +82,11 @@ public:
         rows.chunk_rows.push_back(one.rows);
       step_listener listener;
       listener.trace = [&in](const ballast::worker::step_order& order,
-                             const std::vector<uint64_t>& ids) {
+                             const std::vector<uint64_t>& ids,
+                             const std::vector<uint64_t>& used) {
         std::lock_guard lock(in.mutex_);
         in.traced_[value(order.at.step)].push_back(
-            {value(order.at.epoch), ids});
+            {value(order.at.epoch), ids, used});
         in.plans_[value(order.at.step)] = value(order.plan);
       };
       listener.report = [this, &in](worker_report m) {

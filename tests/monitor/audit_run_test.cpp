@@ -178,6 +178,31 @@ TEST_F(audit_run, finds_what_was_changed_in_each_file) {
   }
 }
 
+TEST_F(audit_run, used_samples_are_some_of_those_of_their_step) {
+  write_run(26, true, "done");
+  const fs::path file = folder_ / "trace/w1.1.jsonl";
+  const std::string before = read_text(file);
+  const json first = json::parse(before.substr(0, before.find('\n')));
+  const std::string rest = before.substr(before.find('\n'));
+  const auto problems_with = [&](const json& used) {
+    json line = first;
+    line["used"] = used;
+    write_text(file, line.dump() + rest);
+    return problems();
+  };
+  const json& ids = first["ids"];
+  ASSERT_GE(ids.size(), 3U);
+  EXPECT_EQ(problems_with({ids[2], ids[0]}), "");
+  EXPECT_EQ(problems_with(json::array()), "");
+  EXPECT_EQ(problems_with({ids[1], 4711}),
+            "trace/w1.1.jsonl line 1: \"used\" has sample 4711, which is not "
+            "among the \"ids\" of the step\n");
+  EXPECT_EQ(problems_with({ids[1], ids[1]}),
+            "trace/w1.1.jsonl line 1: \"used\" has sample " + ids[1].dump() +
+                " twice\n");
+  EXPECT_NE(problems_with("all"), "");
+}
+
 TEST_F(audit_run, claims_nothing_of_a_file_that_it_cannot_open) {
   write_run(26, true, "done");
   for (const char* name :

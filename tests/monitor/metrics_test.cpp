@@ -59,8 +59,8 @@ void use(coordinator_probe& probe) {
 }
 
 void use(worker_probe& probe) {
-  probe.step({0.001, 0.01, 0.002, 0.0005}, 128);
-  probe.step({0.001, 0.01, 0.002, 0.0005}, 127);
+  probe.step({0.001, 0.01, 0.002, 0.0005}, 128, 128);
+  probe.step({0.001, 0.01, 0.002, 0.0005}, 127, 39);
   probe.collective_bytes(400'000);
   probe.rows_read({.origin = 10, .set = 20, .kept = 30});
   probe.error(errc::collective_failed);
