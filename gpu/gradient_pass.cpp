@@ -53,7 +53,10 @@ double gradient_pass::accumulate(const batch_view& rows, uint64_t seed) {
   return loss_sum;
 }
 
-void gradient_pass::score(batch_view rows, std::span<float> scores) {
+void gradient_pass::score(batch_view rows, float* gradients,
+                          std::span<float> scores) {
+  model_.bind({memory_.parameters.get(), memory_.count},
+              {gradients, memory_.count});
   rows.scores = scores.data();
   leaving_ = false;
   for (uint32_t begin = 0; begin < rows.rows;) {

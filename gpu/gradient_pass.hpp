@@ -32,9 +32,9 @@ public:
   /// ballast_error{device_failed} if a single row does not fit.
   double run(const batch_view& rows, uint64_t seed, float* gradients,
              collectives::collective& group, collectives::deadline until);
-  /// Writes the scores of the rows (batch_view), by forward passes only. Throws
-  /// as run() does.
-  void score(batch_view rows, std::span<float> scores);
+  /// Writes the scores of the rows (batch_view), by forward passes only.
+  /// `gradients` stay as they are. Throws as run() does.
+  void score(batch_view rows, float* gradients, std::span<float> scores);
   /// The most rows of a micro-batch from now on, if that is less than at the
   /// last call.
   std::optional<uint32_t> take_shrunk() { return std::exchange(shrunk_, {}); }

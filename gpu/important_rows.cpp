@@ -25,7 +25,8 @@ important_rows::important_rows(const importance_spec& how, uint32_t features,
       switch_({how.keep, how.floor, how.when == importance_when::always,
                device.is_host() ? look_every_host : look_every_device}) {}
 
-batch_view important_rows::choose(const batch_view& take, uint64_t seed) {
+batch_view important_rows::choose(const batch_view& take, uint64_t seed,
+                                  float* gradients) {
   ids_.clear();
   looking_ = false;
   const uint32_t draws = switch_.draws(take.rows);
@@ -40,7 +41,7 @@ batch_view important_rows::choose(const batch_view& take, uint64_t seed) {
       all.scores = scores_.data();
     return all;
   }
-  pass_.score(take, scores_);
+  pass_.score(take, gradients, scores_);
   // A loss that is not finite is the pass's to report.
   uncounted_ = !sampling::are_scores(scores_);
   if (uncounted_)

@@ -24,7 +24,7 @@ public:
 
   /// The rows for the gradient pass; valid until the next call. Throws as the
   /// pass does.
-  batch_view choose(const batch_view& take, uint64_t seed);
+  batch_view choose(const batch_view& take, uint64_t seed, float* gradients);
   /// Their ids, if some were drawn; else empty.
   const std::vector<uint64_t>& used() const { return ids_; }
   /// Their step is applied. Times of this thread, without waiting for a core.

@@ -239,7 +239,7 @@ worker::step_end step_executor::do_step(const prefetcher::ready& ready,
       mix(mix(with_.what->seed, value(order.at.step)), core_->rank());
   core_time choosing;
   const batch_view rows =
-      chosen_ ? chosen_->choose(ready.view, seed) : ready.view;
+      chosen_ ? chosen_->choose(ready.view, seed, gradients) : ready.view;
   choosing.stop();
   trace(ready); // before the first bucket leaves this process
   core_time passing;

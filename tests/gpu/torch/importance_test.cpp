@@ -219,6 +219,7 @@ struct trained {
         model.parameters[i] -= 0.1F * model.gradients[i] / 64;
     }
   }
+  float* gradients() { return model.gradients.data(); }
   static arenas arenas_of(model_setup& of) {
     arenas out;
     out.count = of.parameters.size();
@@ -255,7 +256,8 @@ TEST_P(drawn_rows, have_the_gradient_and_the_loss_of_all_rows_on_average) {
   std::vector<double> sums(count + 2), squares(count + 2);
   for (int e = 0; e < estimates; ++e) {
     t.model.clear();
-    const batch_view drawn = chosen.choose(t.rows.view(), uint64_t(e));
+    const batch_view drawn =
+        chosen.choose(t.rows.view(), uint64_t(e), t.gradients());
     ASSERT_EQ(drawn.rows, 20u); // 0.3 of 64
     std::vector<double> found{t.model.accumulate(drawn), 0};
     for (size_t i = 0; i < count; ++i) {
@@ -290,15 +292,15 @@ TEST_P(drawn_rows, are_the_same_for_the_same_seed_and_scores) {
   const job what = drawn_job(GetParam());
   trained t(what);
   important_rows chosen(what.train.importance, 8, cpu_device(), t.pass);
-  (void)chosen.choose(t.rows.view(), 7);
+  (void)chosen.choose(t.rows.view(), 7, t.gradients());
   const std::vector<uint64_t> first = chosen.used();
   EXPECT_EQ(first.size(), 20u);
   for (uint64_t id : first)
     EXPECT_EQ(std::ranges::count(t.rows.ids, id), 1);
-  (void)chosen.choose(t.rows.view(), 8);
+  (void)chosen.choose(t.rows.view(), 8, t.gradients());
   EXPECT_NE(chosen.used(), first);
   important_rows again(what.train.importance, 8, cpu_device(), t.pass);
-  (void)again.choose(t.rows.view(), 7);
+  (void)again.choose(t.rows.view(), 7, t.gradients());
   EXPECT_EQ(again.used(), first);
 }
 
@@ -307,18 +309,18 @@ TEST(important_rows, are_all_while_it_is_off_and_where_a_loss_is_not_finite) {
   trained t(what);
   what.train.importance.when = importance_when::measured;
   important_rows measured(what.train.importance, 8, cpu_device(), t.pass);
-  const batch_view all = measured.choose(t.rows.view(), 1);
+  const batch_view all = measured.choose(t.rows.view(), 1, t.gradients());
   EXPECT_EQ(all.rows, 64u);
   EXPECT_EQ(all.weights, nullptr);
   EXPECT_EQ(measured.used(), std::vector<uint64_t>());
 
   what.train.importance.when = importance_when::always;
   important_rows always(what.train.importance, 8, cpu_device(), t.pass);
-  EXPECT_EQ(always.choose(t.rows.view(), 1).rows, 20u);
+  EXPECT_EQ(always.choose(t.rows.view(), 1, t.gradients()).rows, 20u);
   t.rows.features[3] = std::nanf("");
-  EXPECT_EQ(always.choose(t.rows.view(), 1).rows, 64u);
+  EXPECT_EQ(always.choose(t.rows.view(), 1, t.gradients()).rows, 64u);
   EXPECT_EQ(always.used(), std::vector<uint64_t>());
-  EXPECT_EQ(always.choose(t.rows.view(0, 1), 1).rows, 1u);
+  EXPECT_EQ(always.choose(t.rows.view(0, 1), 1, t.gradients()).rows, 1u);
 }
 
 } // namespace
