@@ -24,8 +24,8 @@ features 10^7 rows of 20 columns (--table-rows) filled, clipped, standardized, m
          columns of categories and hashed, fitted and applied, in memory, two
          threads, beside scikit-learn's ColumnTransformer and Polars
          (bench/lib/features.py; `ninja feature_columns` builds the program)
-equal    the first of equal rows of 10^7, by two columns, from file to file, two
-         threads, beside pandas and Polars (bench/peers/duplicates.py)
+equal    the first of 10^7 rows that are equal in all six columns, from file to file,
+         two threads, beside pandas and Polars (bench/peers/duplicates.py)
 near     the texts of --texts that are near none before them (Jaccard 0.8), from
          file to file, two threads, beside datasketch, whose texts are in memory
 
@@ -246,7 +246,7 @@ def features(measured, verdicts):
 
 def equal(measured, verdicts):
     measured.peer.run("duplicates.py", "equal-rows", measured.folder, measured.options.table_rows)
-    node = {"op": "distinct", "from": "in", "on": ["key", "name"], "as": "once"}
+    node = {"op": "distinct", "from": "in", "as": "once"}
     raw = {"ballast": []}
     for _ in range(measured.options.repeats):
         s = measured.write([node], "once", "once.arrow", "equal.arrow", "key", threads=THREADS)

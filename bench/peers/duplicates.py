@@ -2,9 +2,9 @@
 """What people use to find rows that are equal, or much alike, for
 bench/operators.py. The last line printed is a JSON object.
 
-  duplicates.py equal-rows FOLDER ROWS    equal.arrow: two columns by which rows are
-                                          equal, each of them in about half of the
-                                          rows once more, and four of numbers
+  duplicates.py equal-rows FOLDER ROWS    equal.arrow: a whole number, a text and four
+                                          numbers; about half of the rows are equal to
+                                          one before them in all columns
   duplicates.py pandas|polars FOLDER      the first of each, from equal.arrow to
                                           peer.arrow; {"s", "rows"}
   duplicates.py near-rows FOLDER ROWS     near.parquet: texts of 100 words; every
@@ -44,7 +44,7 @@ def equal_rows(folder, rows):
         "name": pa.DictionaryArray.from_arrays(pa.array((key % 1000).astype(np.int32)), names).cast(pa.string()),
     }
     for i in range(4):
-        columns[f"x{i}"] = pa.array(draw.random(rows))
+        columns[f"x{i}"] = pa.array(draw.random(key.max() + 1)[key])
     path = os.path.join(folder, "equal.arrow")
     pyarrow.feather.write_feather(pa.table(columns), path, compression="uncompressed", chunksize=1 << 18)
     return {"rows": rows}
@@ -60,7 +60,7 @@ def pandas(folder):
     import pandas as pd
 
     def work():
-        rows = pd.read_feather(os.path.join(folder, "equal.arrow")).drop_duplicates(["key", "name"])
+        rows = pd.read_feather(os.path.join(folder, "equal.arrow")).drop_duplicates()
         rows.reset_index(drop=True).to_feather(os.path.join(folder, "peer.arrow"), compression="uncompressed")
         return len(rows)
 
@@ -74,7 +74,7 @@ def polars(folder):
 
     def work():
         rows = pl.scan_ipc(os.path.join(folder, "equal.arrow"))
-        rows.unique(["key", "name"], keep="first", maintain_order=True).sink_ipc(path, engine="streaming")
+        rows.unique(keep="first", maintain_order=True).sink_ipc(path, engine="streaming")
 
     found = timed(work)
     found["rows"] = pl.scan_ipc(path).select(pl.len()).collect().item()

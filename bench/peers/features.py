@@ -69,7 +69,7 @@ def with_sklearn(path):
 def with_polars(path):
     import polars as pl
 
-    rows = pl.read_ipc(path, memory_map=False).rechunk()
+    rows = pl.read_ipc(path).rechunk()
     numbers, categories, hashed = columns_of(rows.columns)
 
     def work():

@@ -231,7 +231,8 @@ void column_check::bind_pattern(const arrow::DataType& from) {
                           "; expected text: \"cast\" it before");
   const arrow::compute::MatchSubstringOptions how("\\A(?:" + rule_.matches +
                                                   ")\\z");
-  const auto none = take_arrow(arrow::MakeArrayOfNull(arrow::utf8(), 0),
+  // Of no row it would not even be parsed.
+  const auto none = take_arrow(arrow::MakeArrayOfNull(arrow::utf8(), 1),
                                errc::device_failed, pointer_);
   const auto tried =
       arrow::compute::CallFunction("match_substring_regex", {none}, &how);

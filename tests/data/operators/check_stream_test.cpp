@@ -205,7 +205,7 @@ TEST_F(check_test, refuses_rules_that_its_columns_do_not_have) {
   EXPECT_THAT(refusal({{"age", {{"min", "low"}}}}),
               HasSubstr("/data/graph/2/rules/age/min: column 'age' is double; "
                         "expected values of this type"));
-  EXPECT_THAT(refusal({{"age", {{"in", {"a"}}}}}),
+  EXPECT_THAT(refusal({{"age", {{"in", json::array({"a"})}}}}),
               HasSubstr("/data/graph/2/rules/age/in"));
   try {
     checked_rows(stream_of(words("[]")), rules_of({{"t", {{"matches", "(a"}}}}),

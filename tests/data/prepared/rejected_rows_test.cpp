@@ -320,8 +320,10 @@ TEST(removed_rows, are_the_same_beside_a_cache_and_a_prefetch) {
   nlohmann::json document = job_that_removes(folder);
   const std::string lines = quarantine_in(*prepared_of(document, folder));
   auto& graph = document["data"]["graph"];
-  graph.insert(graph.begin() + 2, {{"op", "cache"}, {"as", "kept"}});
-  graph.insert(graph.begin() + 3, {{"op", "prefetch"}, {"as", "ahead"}});
+  const nlohmann::json kept{{"op", "cache"}, {"as", "kept"}};
+  const nlohmann::json ahead{{"op", "prefetch"}, {"as", "ahead"}};
+  graph.insert(graph.begin() + 2, kept);
+  graph.insert(graph.begin() + 3, ahead);
   graph[4]["from"] = "ahead";
   for (int i = 0; i < 2; ++i) {
     document["seed"] = i + 1; // of the second the cache has the node's rows

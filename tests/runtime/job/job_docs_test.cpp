@@ -56,7 +56,7 @@ TEST(error_catalogue, has_unique_names_and_the_exit_codes_of_the_contract) {
   for (const error_entry& entry : error_catalogue()) {
     EXPECT_TRUE(names.insert(entry.name).second) << entry.name;
     EXPECT_EQ(&describe(entry.code), &entry);
-    EXPECT_THAT(entry.exit_code, testing::AnyOf(0, 1, 2, 130)) << entry.name;
+    EXPECT_THAT(entry.exit_code, ::testing::AnyOf(0, 1, 2, 130)) << entry.name;
     EXPECT_EQ(entry.exit_code == 0, entry.code == errc::none);
   }
 }
