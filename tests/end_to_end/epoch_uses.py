@@ -164,7 +164,7 @@ class EpochUses(Recovery):
             for chunk in read_json(run / "manifest.json")["train"]:
                 samples = sorted(samples_of(chunk), key=lambda s:
                                  float(self.rows[s]["score"]))
-                inside = math.ceil(share * len(samples))
+                inside = math.ceil(share * len(samples) - 1e-6)
                 made = [epochs[epoch][s] for s in samples]
                 self.assertEqual(sum(made), len(samples))
                 self.assertEqual(made[inside:], [0] * (len(samples) - inside))

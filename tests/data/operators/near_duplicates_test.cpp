@@ -2,7 +2,7 @@
 // others go. Method: sets with a known similarity, random rows against a
 // comparison of all pairs, and tables.
 #include "data/operators/near_distinct_stream.hpp"
-
+#include "data/operators/removed_rows.hpp"
 #include "data/source/row_faults.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/random.hpp"
@@ -152,14 +152,14 @@ TEST(near_distinct_stream, keeps_the_first_of_rows_that_are_alike) {
 
 TEST(near_distinct_stream, tells_the_rows_that_go_with_the_one_that_stays) {
   const spill_folder folder;
-  row_faults faults;
+  removed_rows removed;
   operator_context how = folder.context();
-  how.faults = &faults;
+  how.removed = &removed;
   how.origins =
       std::make_shared<row_origins>(std::vector<std::string>{"posts"});
   near_rows({"text"}, {.similarity = 0.8, .shingle = 3}, how);
-  EXPECT_EQ(faults.found().rows, 3u);
-  EXPECT_THAT(faults.found().lines,
+  EXPECT_EQ(removed.counts().removed.at("the node"), 3u);
+  EXPECT_THAT(removed.lines(),
               AllOf(HasSubstr(R"("row":3,"operator":"the node","reason":"is )"
                               R"(near )"),
                     HasSubstr("row 1, which stays (similarity 0.9"),

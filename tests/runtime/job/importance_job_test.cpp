@@ -24,7 +24,7 @@ TEST(importance_job, is_off_unless_a_score_is_named) {
             nlohmann::json({{"by", "none"}}));
   EXPECT_EQ(all_messages(parse(with_importance({{"keep", 0.5}}))),
             "invalid_job /train/importance/keep: has no place here; it belongs "
-            "to by \"loss\" or \"gradient_norm\"\n");
+            "to by \"loss\", \"gradient_norm\"\n");
 }
 
 TEST(importance_job, is_written_as_it_was_read) {
