@@ -127,7 +127,7 @@ private:
   rows_pointer next_rows() {
     if (rest_ == nullptr)
       rest_ = in_.next();
-    const rows_pointer all = std::exchange(rest_, nullptr);
+    rows_pointer all = std::exchange(rest_, nullptr);
     if (all == nullptr || all->num_rows() <= rows_max_)
       return all;
     rest_ = all->Slice(rows_max_);

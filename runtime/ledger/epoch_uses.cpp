@@ -256,7 +256,8 @@ std::vector<uint32_t> epoch_uses::eased(epoch_number epoch,
     return {};
   const double share = curriculum_share(how_, epochs_, epoch);
   // 0.6 of 100 rows are 60, though the product is a little more.
-  const auto in = std::clamp(uint32_t(std::ceil(share * rows - 1e-6)), 1U, rows);
+  const auto in =
+      std::clamp(uint32_t(std::ceil(share * rows - 1e-6)), 1U, rows);
   const std::vector<uint32_t> first =
       random_permutation(seed_, uses_stream(epoch, chunk), in);
   std::vector<uint32_t> out;
