@@ -39,7 +39,7 @@ import tempfile
 import time
 
 from lib.features import AT_LEAST, MAKE, features as features_of
-from lib.measure import Peer, arguments, run_parts, say, table, warn_if_busy
+from lib.measure import Peer, arguments, built, run_parts, say, table, warn_if_busy
 
 PARTS = ["over", "under", "clean", "both", "numpy", "threads", "impute", "profile", "features", "equal", "near"]
 # How many times faster than the peer, at least.
@@ -236,6 +236,7 @@ def impute(measured, verdicts):
 
 def features(measured, verdicts):
     options = measured.options
+    built(options, "feature_columns")
     middle, problems = features_of(options.table_rows, options.repeats, measured.peer.python)
     table([("", "s", "M rows/s")] + [(name, f"{one:.2f}", f"{options.table_rows / one / 1e6:.2f}") for name, one in middle.items()])
     for name, least in AT_LEAST.items():

@@ -195,6 +195,12 @@ class EpochUses(Recovery):
             self.assertGreater(read_json(run / "report.json")["test_accuracy"],
                                0.8, name)
 
+    def test_a_row_that_is_given_twice_may_be_drawn_twice(self):
+        run = self.run_job(read_json(self.job(
+            {"kind": "class_balanced"}, model={"kind": "mlp", "hidden": [8]},
+            train={"importance": {"by": "loss", "when": "always"}})))
+        self.audited(run, 4 * ROWS)
+
     def test_a_stopped_run_goes_on_with_the_same_uses(self):
         job = self.job({"kind": "class_balanced"}, train={"epochs": 200},
                        checkpoint={"every_steps": 20})

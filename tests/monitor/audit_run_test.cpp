@@ -199,7 +199,7 @@ TEST_F(audit_run, used_samples_are_some_of_those_of_their_step) {
             "among the \"ids\" of the step\n");
   EXPECT_EQ(problems_with({ids[1], ids[1]}),
             "trace/w1.1.jsonl line 1: \"used\" has sample " + ids[1].dump() +
-                " twice\n");
+                " more often than the \"ids\" of the step\n");
   EXPECT_NE(problems_with("all"), "");
 }
 
