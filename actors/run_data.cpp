@@ -65,11 +65,7 @@ void run_data::open(const assignment& order, const job& what,
                                 "the table of chunks of " + order.origin);
   uses_ = ledger::epoch_uses::of(what.train.sampling, what.train.epochs,
                                  what.seed, set_);
-  if (uses_)
-    chunk_rows_ = uses_->of_chunks();
-  else
-    for (const ledger::chunk_info& one : set_.train)
-      chunk_rows_.push_back(one.rows);
+  chunk_rows_ = counted_rows(set_, uses_.get());
   const uint64_t limit =
       store_limit_bytes > 0 ? store_limit_bytes : order.store_limit_bytes;
   const std::filesystem::path cache = data::default_cache_folder();

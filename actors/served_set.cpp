@@ -156,8 +156,7 @@ set_prepared served_set::about() const {
   out.set.train_rows = parts_->counted->train_rows;
   out.set.test_rows = has.test_rows;
   out.set.classes = has.row.classes;
-  for (const ledger::chunk_info& one : parts_->counted->train)
-    out.set.chunk_rows.push_back(one.rows);
+  out.set.chunk_rows = counted_rows(*parts_->counted, nullptr);
   return out;
 }
 

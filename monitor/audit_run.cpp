@@ -139,11 +139,7 @@ ledger::audit_input input_of(const store::journal_content& journal,
   } catch (const json::exception& error) {
     unusable(std::string("the job in the journal: ") + error.what());
   }
-  if (out.run.config.uses)
-    out.run.config.chunk_rows = out.run.config.uses->of_chunks();
-  else
-    for (const ledger::chunk_info& chunk : set.train)
-      out.run.config.chunk_rows.push_back(chunk.rows);
+  out.run.config.chunk_rows = counted_rows(set, out.run.config.uses.get());
   for (const store::journaled_plan& one : journal.plans)
     if (one.effective)
       out.run.plans.push_back({one.body, *one.effective});

@@ -3,7 +3,7 @@
 of 20 are of an idle machine, which any model tells from the others; whether one
 that works is sound or worn is hard to see: the two wind around each other.
 
-All from one seed. Own generator, so that every Python writes the same bytes.
+All from one seed, by the generator of make_people.py.
 
 usage: make_readings.py [FOLDER]
 """
@@ -11,35 +11,28 @@ import math
 import sys
 from pathlib import Path
 
+from make_people import Draws
+
 ROWS = 4000
 SEED = 20261127
 
 
-class Draws:
-    def __init__(self, seed):
-        self.state = seed
-
-    def unit(self):
-        """Lehmer's generator (Park and Miller 1988): in (0, 1)."""
-        self.state = self.state * 48271 % 2147483647
-        return self.state / 2147483647
-
-    def normal(self):
-        return sum(self.unit() for _ in range(12)) - 6  # nearly
+def normal(draws):
+    return sum(draws.unit() for _ in range(12)) - 6  # nearly
 
 
 def readings(draws):
     yield "load,vibration,state"
     for row in range(ROWS):
         if row % 20:
-            load, vibration, state = -3 + 0.2 * draws.normal(), 0.2 * draws.normal(), "idle"
+            load, vibration, state = -3 + 0.2 * normal(draws), 0.2 * normal(draws), "idle"
         else:
             worn = draws.unit() < 0.5
             angle = 3 * math.pi * math.sqrt(draws.unit())
             radius = 0.2 + angle / (2 * math.pi)
             turned = angle + (math.pi if worn else 0)
-            load = 1 + radius * math.cos(turned) + 0.05 * draws.normal()
-            vibration = radius * math.sin(turned) + 0.05 * draws.normal()
+            load = 1 + radius * math.cos(turned) + 0.05 * normal(draws)
+            vibration = radius * math.sin(turned) + 0.05 * normal(draws)
             state = "worn" if worn else "sound"
         yield f"{load:.3f},{vibration:.3f},{state}"
 

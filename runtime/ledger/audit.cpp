@@ -21,10 +21,7 @@ uint64_t hash_of(uint64_t id) {
 std::vector<uint32_t> rows_of_chunks(const audit_input& input) {
   if (!input.run.config.uses)
     return input.run.config.chunk_rows;
-  std::vector<uint32_t> out;
-  for (const chunk_info& chunk : input.set->train)
-    out.push_back(chunk.rows);
-  return out;
+  return counted_rows(*input.set, nullptr);
 }
 
 uint64_t rows_of(const audit_input& input) {

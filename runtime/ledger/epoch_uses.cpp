@@ -169,6 +169,17 @@ epoch_uses::epoch_uses(const sampling_spec& how, uint64_t epochs, uint64_t seed,
   of_chunks_ = shared_list<uint32_t>(std::move(uses));
 }
 
+shared_list<uint32_t> counted_rows(const manifest& set,
+                                   const epoch_uses* uses) {
+  if (uses)
+    return uses->of_chunks();
+  std::vector<uint32_t> out;
+  out.reserve(set.train.size());
+  for (const chunk_info& one : set.train)
+    out.push_back(one.rows);
+  return out;
+}
+
 uint64_t epoch_uses::in_epoch() const {
   return std::accumulate(of_chunks_.begin(), of_chunks_.end(), uint64_t{0});
 }

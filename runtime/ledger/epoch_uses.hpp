@@ -88,6 +88,10 @@ private:
   shared_list<uint32_t> of_chunks_;
 };
 
+/// What a ledger counts of each training chunk: its uses, or without any its
+/// rows.
+shared_list<uint32_t> counted_rows(const manifest& set, const epoch_uses* uses);
+
 /// Uses of each chunk where these are the chunks' weights: `uses` in all, each
 /// within 1 of its part, unbiased over `fraction` in [0, 1). Precondition: no
 /// weight is negative, and their sum is above 0.
