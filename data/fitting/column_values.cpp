@@ -2,6 +2,7 @@
 
 #include "data/source/array_cells.hpp"
 #include "data/source/source_error.hpp"
+#include "runtime/base/vectorized.hpp"
 
 #include <arrow/api.h>
 
@@ -26,6 +27,22 @@ bool is_category(const arrow::DataType& type) {
 bool is_time(const arrow::DataType& type) {
   return type.id() == arrow::Type::DATE32 || type.id() == arrow::Type::DATE64 ||
          type.id() == arrow::Type::TIMESTAMP;
+}
+
+BALLAST_VECTORIZED
+size_t count_nan(const double* values, size_t count) {
+  size_t out = 0;
+  for (size_t i = 0; i < count; ++i)
+    out += values[i] != values[i] ? 1 : 0;
+  return out;
+}
+
+BALLAST_VECTORIZED
+bool all_finite(const double* values, size_t count) {
+  size_t others = 0;
+  for (size_t i = 0; i < count; ++i)
+    others += values[i] - values[i] == 0 ? 0 : 1;
+  return others == 0;
 }
 
 template <class Texts>
@@ -104,40 +121,34 @@ number_column::number_column(std::shared_ptr<arrow::Array> column)
     converted_ = numbers_of(*column_);
     values_ = converted_;
   }
-  const bool floats = column_->type_id() == arrow::Type::DOUBLE ||
-                      column_->type_id() == arrow::Type::FLOAT;
-  if (column_->null_count() == 0) {
-    int64_t count = 0;
-    if (floats)
-      for (double value : values_)
-        count += value != value ? 1 : 0;
-    missing_ = count;
-    return;
+  if (column_->null_count() > 0) {
+    valid_ = column_->null_bitmap_data();
+    first_bit_ = uint64_t(column_->offset());
+    all_null_ = valid_ == nullptr;
   }
+  missing_ = column_->null_count();
+  if (count_nan(values_.data(), values_.size()) == 0)
+    return;
+  missing_ = 0;
   for (int64_t row = 0; row < column_->length(); ++row)
     missing_ += is_missing(row) ? 1 : 0;
 }
 
-bool number_column::is_missing(int64_t row) const {
-  return column_->IsNull(row) || std::isnan(values_[size_t(row)]);
-}
-
 std::vector<double> number_column::present() const {
-  std::vector<double> out;
-  out.reserve(values_.size());
-  for (size_t row = 0; row < values_.size(); ++row)
-    if (!is_missing(int64_t(row)))
-      out.push_back(values_[row]);
+  std::vector<double> out(values_.size());
+  size_t count = 0;
+  for (size_t row = 0; row < values_.size(); ++row) {
+    out[count] = values_[row];
+    count += is_missing(int64_t(row)) ? 0 : 1;
+  }
+  out.resize(count);
   return out;
 }
 
 void check_finite(const number_column& numbers, const cell_owner& owner,
                   const row_finder& place) {
   const std::span<const double> values = numbers.values();
-  bool finite = true;
-  for (double value : values)
-    finite &= value - value == 0;
-  if (finite)
+  if (all_finite(values.data(), values.size()))
     return;
   for (size_t row = 0; row < values.size(); ++row)
     if (std::isinf(values[row]) && !numbers.is_missing(int64_t(row)))

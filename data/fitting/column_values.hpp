@@ -40,14 +40,27 @@ public:
 
   /// One for each row; of a null any.
   std::span<const double> values() const { return values_; }
-  bool is_missing(int64_t row) const;
+  bool is_missing(int64_t row) const {
+    const double value = values_[size_t(row)];
+    return is_null(row) || value != value;
+  }
   bool has_missing() const { return missing_ > 0; }
   int64_t missing() const { return missing_; }
   /// Those that are not missing.
   std::vector<double> present() const;
 
 private:
+  bool is_null(int64_t row) const {
+    if (valid_ == nullptr)
+      return all_null_;
+    const uint64_t bit = first_bit_ + uint64_t(row);
+    return (valid_[bit / 8] >> bit % 8 & 1) == 0;
+  }
+
   std::shared_ptr<arrow::Array> column_;
+  const uint8_t* valid_ = nullptr; // bits of `column_`; null: all are alike
+  uint64_t first_bit_ = 0;
+  bool all_null_ = false;
   std::vector<double> converted_;
   std::span<const double> values_;
   int64_t missing_ = 0;

@@ -2,6 +2,7 @@
 
 #include "data/base/ordered_work.hpp"
 #include "data/expression/binding.hpp"
+#include "data/fitting/fit_rows.hpp"
 #include "data/operators/operator_input.hpp"
 #include "data/operators/removed_rows.hpp"
 #include "data/operators/row_batches.hpp"
@@ -11,6 +12,7 @@
 #include <arrow/api.h>
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 #include <utility>
 
@@ -69,7 +71,10 @@ protected:
     const auto made =
         std::count_if(columns_.begin(), columns_.end(),
                       [](const output_column& one) { return one.made >= 0; });
-    rows_max_ = std::max(rows_least, cells_most / std::max<int64_t>(1, made));
+    rows_max_ = std::clamp(
+        int64_t(std::bit_floor(uint64_t(cells_most) /
+                               std::max<uint64_t>(1, uint64_t(made)))),
+        rows_least, fit_batch_rows);
     in_.choose(read);
   }
 
@@ -95,8 +100,10 @@ private:
     rows_pointer given;
     std::vector<bad_row> removed; // of these
   };
-  /// Of what is made of a batch; but so many rows at least.
-  static constexpr int64_t cells_most = 1 << 22;
+  /// Of what is made of a batch, so that it stays near the core that makes it;
+  /// but so many rows at least, and no more than are fitted at once. A power of
+  /// two: what is fitted on them is cut where they end.
+  static constexpr int64_t cells_most = 1 << 19;
   static constexpr int64_t rows_least = 256;
 
   /// Nothing at the end.

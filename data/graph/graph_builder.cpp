@@ -85,22 +85,26 @@ std::set<size_t> inputs_of_repeats(const data_spec& data,
   return out;
 }
 
-/// Less where this process may hold little: a quarter of it for one operator
-/// alone, which also holds what it writes, and no less than an eighth for each
-/// of several that hold rows at once. Half as much memory may be one pass over
-/// the disk more.
+/// A sixteenth of what this process may hold for one operator alone, a
+/// thirty-second for each of several that hold rows at once, and 256 MiB where
+/// that is less. Less only where four times as much is not there, for it also
+/// holds what it writes: half as much memory may be one pass over the disk
+/// more.
 uint64_t memory_of_operator(const std::vector<graph::node>& graph, size_t kept,
-                            uint64_t most) {
+                            std::optional<uint64_t> most) {
   constexpr uint64_t part_min = 4;
   constexpr uint64_t part_max = 8;
   constexpr uint64_t least = 8 << 20;
+  constexpr uint64_t usual_least = 256 << 20;
   const auto holds = size_t(
       std::count_if(graph.begin(), graph.end(), [](const graph::node& one) {
         return graph::about(one.what).how == graph::flow::blocking;
       }));
   const uint64_t part =
       std::clamp<uint64_t>(2 * (1 + holds + kept), part_min, part_max);
-  return std::min(most, std::max(least, available_memory_bytes() / part));
+  const uint64_t available = available_memory_bytes();
+  return std::min(most.value_or(std::max(usual_least, available / (4 * part))),
+                  std::max(least, available / part));
 }
 
 graph_terms with_states(graph_terms terms) {

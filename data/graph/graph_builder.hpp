@@ -20,6 +20,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -29,7 +30,8 @@ namespace ballast::data {
 
 struct graph_terms {
   uint64_t seed = 0;
-  uint64_t memory_bytes = uint64_t{256} << 20; // for each blocking operator
+  /// For each operator that holds rows; nothing: by this machine's memory.
+  std::optional<uint64_t> memory_bytes = {};
   /// For rows that do not fit; empty: a folder of its own for temporary files.
   std::filesystem::path spill = {};
   store::work_watch stop = {};

@@ -1,7 +1,7 @@
 #include "data/operators/distinct_stream.hpp"
 
 #include "data/base/arrow_support.hpp"
-#include "data/operators/key_table.hpp"
+#include "data/operators/key_lookup.hpp"
 #include "data/operators/operator_input.hpp"
 #include "data/operators/operator_stream.hpp"
 #include "data/operators/removed_rows.hpp"
@@ -74,11 +74,12 @@ private:
       return input_.next();
     if (against_)
       see_others();
+    if (!own_)
+      own_.emplace([this] { return input_.next(); }, keys_,
+                   table_of(first_, 0));
     while (!runs_)
-      if (const batch rows = input_.next()) {
-        if (!first_)
-          first_.emplace(new_level(key_columns(*rows), 0));
-        if (batch out = fresh_rows(*first_, rows))
+      if (const std::optional<looked_up_batch> rows = own_->next()) {
+        if (batch out = fresh_rows(*first_, *rows))
           return out;
       } else {
         end_of_input();
@@ -86,38 +87,46 @@ private:
     return runs_->next();
   }
 
-  arrow::ArrayVector key_columns(const arrow::RecordBatch& rows) const {
-    arrow::ArrayVector out;
-    for (int key : keys_)
-      out.push_back(rows.column(key));
-    return out;
-  }
-
   /// The keys of the second input, as if its rows came first.
   void see_others() {
-    while (const batch rows = against_->next()) {
-      if (!first_)
-        first_.emplace(new_level(rows->columns(), 0));
-      arrow::ArrayVector all(size_t(number_), nullptr);
-      for (size_t i = 0; i < keys_.size(); ++i)
-        all[size_t(keys_[i])] = rows->column(int(i));
-      for (int i = 0; i < number_; ++i)
-        if (all[size_t(i)] == nullptr)
-          all[size_t(i)] = take_arrow(
-              arrow::MakeArrayOfNull(input_.chosen()->field(i)->type(),
-                                     rows->num_rows()),
-              errc::device_failed, context().name);
-      fresh_rows(*first_,
-                 arrow::RecordBatch::Make(input_.chosen(), rows->num_rows(),
-                                          std::move(all)));
-    }
+    key_lookup others([this] { return next_others(); }, keys_,
+                      table_of(first_, 0));
+    while (const std::optional<looked_up_batch> rows = others.next())
+      fresh_rows(*first_, *rows);
     others_ = position_;
     against_.reset();
   }
 
-  level new_level(const arrow::ArrayVector& keys, int depth) const {
+  /// The next rows of the second input as rows of the first. Null at the end.
+  batch next_others() {
+    const batch rows = against_->next();
+    if (rows == nullptr)
+      return nullptr;
+    arrow::ArrayVector all(size_t(number_), nullptr);
+    for (size_t i = 0; i < keys_.size(); ++i)
+      all[size_t(keys_[i])] = rows->column(int(i));
+    for (int i = 0; i < number_; ++i)
+      if (all[size_t(i)] == nullptr)
+        all[size_t(i)] =
+            take_arrow(arrow::MakeArrayOfNull(input_.chosen()->field(i)->type(),
+                                              rows->num_rows()),
+                       errc::device_failed, context().name);
+    return arrow::RecordBatch::Make(input_.chosen(), rows->num_rows(),
+                                    std::move(all));
+  }
+
+  /// Of a level that is made when its first rows come.
+  key_lookup::table_for table_of(std::optional<level>& at, int depth) const {
+    return [this, &at, depth](bool words) -> key_table& {
+      if (!at)
+        at.emplace(new_level(words, depth));
+      return at->seen;
+    };
+  }
+
+  level new_level(bool words, int depth) const {
     // At the end of the bits no key is left out: there are few.
-    return {key_table(equal_keys::are_words(keys), false,
+    return {key_table(words, false,
                       depth < partition_depth_max
                           ? memory_ / 4 * 3
                           : std::numeric_limits<int64_t>::max() / 2),
@@ -126,45 +135,48 @@ private:
 
   /// The rows with a key that is new; null if there are none. Those in doubt go
   /// to the level's files. The input's rows get their numbers there.
-  batch fresh_rows(level& at, const batch& rows) {
-    const equal_keys keys(key_columns(*rows));
-    at.seen.add(keys, fresh_, refused_);
+  batch fresh_rows(level& at, const looked_up_batch& from) {
+    const auto& [rows, keys, fresh, refused] = from;
     const uint64_t before = position_;
     position_ += uint64_t(rows->num_rows());
-    if (!refused_.empty()) {
+    if (!refused.empty()) {
       if (!at.doubtful)
         at.doubtful.emplace(numbered_, context(), memory_ / 4);
       std::vector<uint8_t> part;
-      for (const uint32_t row : refused_)
-        part.push_back(uint8_t(keys.hash(row) >> at.depth * partition_bits &
+      for (const uint32_t row : refused)
+        part.push_back(uint8_t(keys->hash(row) >> at.depth * partition_bits &
                                (partitions - 1)));
-      batch doubtful = taken(rows, refused_, context());
+      batch doubtful = taken(rows, refused, context());
       if (rows->num_columns() == number_) {
         std::vector<uint64_t> numbers;
-        for (const uint32_t row : refused_)
+        for (const uint32_t row : refused)
           numbers.push_back(before + row);
         doubtful = with_numbers(doubtful, numbered_, std::move(numbers));
       }
       at.doubtful->add(doubtful, part);
     }
-    if (fresh_.size() + refused_.size() < size_t(rows->num_rows()))
-      tell(*rows);
-    return fresh_.empty() ? nullptr : taken(rows, fresh_, context());
+    if (fresh.size() + refused.size() < size_t(rows->num_rows()))
+      tell(from);
+    return fresh.empty() ? nullptr : taken(rows, fresh, context());
   }
 
   /// Those of the rows that are neither new nor in doubt.
-  void tell(const arrow::RecordBatch& rows) const {
+  void tell(const looked_up_batch& from) const {
     if (context().removed == nullptr)
       return;
-    std::vector<bool> stays(size_t(rows.num_rows()));
-    for (const row_indices* some : {&fresh_, &refused_})
-      for (const uint32_t row : *some)
-        stays[row] = true;
-    std::vector<bad_row> gone;
-    for (size_t row = 0; row < stays.size(); ++row)
-      if (!stays[row] && is_own(rows, row))
-        gone.push_back({int64_t(row), {}, why_, {}});
-    tell_removed(context(), rows, origin_at_, gone);
+    const arrow::RecordBatch& rows = *from.rows;
+    row_indices gone;
+    const auto row_in = [](const row_indices& some, size_t& at, uint32_t row) {
+      at += size_t(at < some.size() && some[at] < row);
+      return at < some.size() && some[at] == row;
+    };
+    size_t fresh = 0;
+    size_t refused = 0;
+    for (uint32_t row = 0; row < uint32_t(rows.num_rows()); ++row)
+      if (!row_in(from.fresh, fresh, row) &&
+          !row_in(from.refused, refused, row) && is_own(rows, row))
+        gone.push_back(row);
+    tell_removed(context(), rows, origin_at_, gone, why_);
   }
 
   /// None of the second input.
@@ -186,6 +198,7 @@ private:
   }
 
   void end_of_input() {
+    own_.reset(); // with its threads
     runs_.emplace(numbered_, row_ordering{{{number_, key_use::ascending}}},
                   context(), memory_);
     do_parts(first_);
@@ -208,19 +221,29 @@ private:
     std::optional<spill_writer> out;
     std::optional<spill_reader> from;
     from.emplace(context(), std::move(part));
-    while (const batch rows = from->next()) {
-      if (!at)
-        at.emplace(new_level(key_columns(*rows), depth));
-      for (int64_t first = 0; first < rows->num_rows(); first += rows_at_once)
-        if (const batch fresh =
-                own_rows(fresh_rows(*at, rows->Slice(first, rows_at_once)))) {
-          if (!out)
-            out.emplace(context(), numbered_);
-          write_blocks(*out, fresh, runs_->block_bytes());
-        }
-    }
+    batch block;
+    int64_t first = 0;
+    const auto piece = [&]() -> batch {
+      if (block == nullptr || first >= block->num_rows()) {
+        block = from->next();
+        first = 0;
+      }
+      if (block == nullptr)
+        return nullptr;
+      return block->Slice(std::exchange(first, first + rows_at_once),
+                          rows_at_once);
+    };
+    std::optional<key_lookup> of_part;
+    of_part.emplace(piece, keys_, table_of(at, depth));
+    while (const std::optional<looked_up_batch> rows = of_part->next())
+      if (const batch fresh = own_rows(fresh_rows(*at, *rows))) {
+        if (!out)
+          out.emplace(context(), numbered_);
+        write_blocks(*out, fresh, runs_->block_bytes());
+      }
     if (out)
       runs_->add(out->finish());
+    of_part.reset();
     from.reset(); // and its file
     do_parts(at);
   }
@@ -238,8 +261,7 @@ private:
   uint64_t position_ = 0;
   std::optional<level> first_;
   std::optional<sorted_runs> runs_; // once the input is read
-  row_indices fresh_;
-  row_indices refused_;
+  std::optional<key_lookup> own_;   // of the input; ends before its table
 };
 
 } // namespace

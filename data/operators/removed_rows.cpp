@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <tuple>
 
 namespace ballast::data {
 
@@ -28,18 +29,31 @@ size_t removed_rows::node(const std::string& name) {
   return nodes_.size() - 1;
 }
 
-bool removed_rows::count(size_t node, uint64_t origin) {
+row_indices removed_rows::count(size_t node, std::span<const uint64_t> origins,
+                                const row_indices& rows) {
+  row_indices wanted;
   const std::lock_guard lock(mutex_);
   counted_node& of = nodes_.at(node);
-  const uint64_t bit = origin & ((uint64_t{1} << block_bits) - 1);
-  uint64_t& word = of.seen[origin >> block_bits][bit / 64];
-  const uint64_t mask = uint64_t{1} << bit % 64;
-  if ((word & mask) != 0)
-    return false;
-  word |= mask;
-  ++of.rows;
-  return is_kept_ &&
-         (!is_full() || place{node, origin} < std::prev(lines_.end())->first);
+  uint64_t block_number = UINT64_MAX;
+  block* seen = nullptr;
+  for (const uint32_t row : rows) {
+    const uint64_t origin = origins[row];
+    if (origin >> block_bits != block_number) {
+      block_number = origin >> block_bits;
+      seen = &of.seen[block_number];
+    }
+    const uint64_t bit = origin & ((uint64_t{1} << block_bits) - 1);
+    uint64_t& word = (*seen)[bit / 64];
+    const uint64_t mask = uint64_t{1} << bit % 64;
+    if ((word & mask) != 0)
+      continue;
+    word |= mask;
+    ++of.rows;
+    if (is_kept_ &&
+        (!is_full() || place{node, origin} < std::prev(lines_.end())->first))
+      wanted.push_back(row);
+  }
+  return wanted;
 }
 
 void removed_rows::keep(size_t node, uint64_t origin, std::string line) {
@@ -86,30 +100,52 @@ void will_remove(const operator_context& context) {
     context.removed->node(context.name);
 }
 
-void tell_removed(const operator_context& context,
-                  const arrow::RecordBatch& rows, int origin,
-                  const std::vector<bad_row>& which) {
+namespace {
+
+/// `about(row)`: the column and the reason.
+template <class About>
+void tell(const operator_context& context, const arrow::RecordBatch& rows,
+          int origin, const row_indices& which, About about) {
   if (context.removed == nullptr || context.origins == nullptr || which.empty())
     return;
   removed_rows& to = *context.removed;
   const size_t node = to.node(context.name);
-  const auto& origins =
-      static_cast<const arrow::UInt64Array&>(*rows.column(origin));
-  for (const bad_row& one : which) {
-    const uint64_t row = origins.Value(one.row);
-    if (!to.count(node, row))
-      continue;
-    const row_origins::found from = context.origins->find(row);
+  const std::span<const uint64_t> origins = numbers_in(rows, origin);
+  for (const uint32_t row : to.count(node, origins, which)) {
+    const row_origins::found from = context.origins->find(origins[row]);
     row_fault what;
     what.source = from.source;
     what.file = from.file;
     what.row = from.row;
-    what.column = one.column;
+    std::tie(what.column, what.reason) = about(row);
     what.step = context.name;
-    what.reason = one.reason;
-    what.values = values_of(rows, one.row);
-    to.keep(node, row, quarantine_line(what));
+    what.values = values_of(rows, row);
+    to.keep(node, origins[row], quarantine_line(what));
   }
+}
+
+} // namespace
+
+void tell_removed(const operator_context& context,
+                  const arrow::RecordBatch& rows, int origin,
+                  const std::vector<bad_row>& which) {
+  row_indices all;
+  for (const bad_row& one : which)
+    all.push_back(uint32_t(one.row));
+  tell(context, rows, origin, all,
+       [&, at = which.begin()](uint32_t row) mutable {
+         at = std::find_if(at, which.end(), [row](const bad_row& one) {
+           return one.row == int64_t(row);
+         });
+         return std::pair(at->column, at->reason);
+       });
+}
+
+void tell_removed(const operator_context& context,
+                  const arrow::RecordBatch& rows, int origin,
+                  const row_indices& which, const std::string& reason) {
+  tell(context, rows, origin, which,
+       [&](uint32_t /*row*/) { return std::pair(std::string(), reason); });
 }
 
 ledger::rejected_rows left_out_counts(const row_faults* faults,

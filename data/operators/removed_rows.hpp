@@ -10,6 +10,7 @@
 #pragma once
 
 #include "data/operators/operator_context.hpp"
+#include "data/operators/row_batches.hpp"
 #include "data/source/record_stream.hpp"
 #include "data/source/row_faults.hpp"
 #include "runtime/job/job.hpp"
@@ -21,6 +22,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -38,8 +40,9 @@ public:
 
   /// The number of a node, by its name; it counts 0 rows from now on.
   size_t node(const std::string& name);
-  /// Whether somebody wants its line.
-  bool count(size_t node, uint64_t origin);
+  /// Those of the rows, in order, whose lines somebody wants.
+  row_indices count(size_t node, std::span<const uint64_t> origins,
+                    const row_indices& rows);
   void keep(size_t node, uint64_t origin, std::string line);
   /// Source number `source` was read up to this row, maybe again.
   void read_up_to(size_t source, uint64_t rows);
@@ -78,6 +81,10 @@ void will_remove(const operator_context& context);
 void tell_removed(const operator_context& context,
                   const arrow::RecordBatch& rows, int origin,
                   const std::vector<bad_row>& which);
+/// The same of rows that all go for one reason.
+void tell_removed(const operator_context& context,
+                  const arrow::RecordBatch& rows, int origin,
+                  const row_indices& which, const std::string& reason);
 
 /// Both together, with the lines of both, those with mistakes first; null:
 /// there are none of them.

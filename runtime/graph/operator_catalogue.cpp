@@ -179,8 +179,9 @@ void add_counted(std::vector<operator_about>& all) {
 void add_timed(std::vector<operator_about>& all) {
   all.push_back({.what = op::cache,
                  .doc = "The same rows. Where several nodes read them they are "
-                        "computed once and kept, in memory up to 256 MiB, then "
-                        "on disk, also behind a source and a few operators, "
+                        "computed once and kept, in memory as many as a `sort` "
+                        "would hold, then on disk, also behind a source and a "
+                        "few operators, "
                         "which would be read again. While a set is prepared "
                         "all of their columns are also kept in the cache "
                         "folder, under a key of the content of the sources, "
