@@ -1,5 +1,6 @@
 #include "data/fitting/category_index.hpp"
 
+#define XXH_INLINE_ALL // short texts: a call costs more than the hash
 #include <xxhash.h>
 
 namespace ballast::data {

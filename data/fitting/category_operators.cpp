@@ -142,14 +142,17 @@ private:
                  arrow::ArrayVector& to) const {
     const size_t known = state_->columns[i].categories.size();
     const bool other = what_.unseen() == unseen_kind::other;
-    std::vector<std::vector<uint8_t>> flags(
-        known + (other ? 1 : 0), std::vector<uint8_t>(size_t(rows.rows)));
+    std::vector<new_cells<uint8_t>> flags;
+    for (size_t k = 0; k < known + (other ? 1 : 0); ++k) {
+      flags.push_back(new_flags(size_t(rows.rows)));
+      std::fill_n(flags.back().values, rows.rows, uint8_t{0});
+    }
     for_each_place(rows, i, [&](size_t row, int place) {
       if (size_t(place) < flags.size())
-        flags[size_t(place)][row] = 1;
+        flags[size_t(place)].values[row] = 1;
     });
     for (size_t k = what_.first(); k < flags.size(); ++k)
-      to.push_back(flag_array(std::move(flags[k])));
+      to.push_back(std::move(flags[k].column));
   }
 
   void add_numbers(const given_rows& rows, size_t i,

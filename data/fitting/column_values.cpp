@@ -1,5 +1,6 @@
 #include "data/fitting/column_values.hpp"
 
+#include "data/base/arrow_support.hpp"
 #include "data/source/array_cells.hpp"
 #include "data/source/source_error.hpp"
 #include "runtime/base/vectorized.hpp"
@@ -228,6 +229,27 @@ void for_each_category(
     }
   }
   }
+}
+
+namespace {
+
+template <class Cells, class Value>
+new_cells<Value> cells_of(size_t rows) {
+  std::shared_ptr<arrow::Buffer> room =
+      take_arrow(arrow::AllocateBuffer(int64_t(rows * sizeof(Value))),
+                 errc::internal, "a column");
+  auto* const values = reinterpret_cast<Value*>(room->mutable_data());
+  return {std::make_shared<Cells>(int64_t(rows), std::move(room)), values};
+}
+
+} // namespace
+
+new_cells<double> new_float64(size_t rows) {
+  return cells_of<arrow::DoubleArray, double>(rows);
+}
+
+new_cells<uint8_t> new_flags(size_t rows) {
+  return cells_of<arrow::UInt8Array, uint8_t>(rows);
 }
 
 std::shared_ptr<arrow::Array> float64_array(std::vector<double> values) {

@@ -81,6 +81,15 @@ void for_each_category(
 [[noreturn]] void refuse_missing(const cell_owner& owner,
                                  const row_finder& place, int64_t row);
 
+/// A column of an output whose cells the caller writes, all of them, before
+/// anybody reads it. Of Arrow's memory, which is not given back in between.
+template <class Value>
+struct new_cells {
+  std::shared_ptr<arrow::Array> column;
+  Value* values = nullptr;
+};
+new_cells<double> new_float64(size_t rows);
+new_cells<uint8_t> new_flags(size_t rows);
 /// As a column of an output.
 std::shared_ptr<arrow::Array> float64_array(std::vector<double> values);
 std::shared_ptr<arrow::Array> int64_array(std::vector<int64_t> values);

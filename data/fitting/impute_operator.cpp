@@ -286,12 +286,13 @@ private:
     if (!numbers.has_missing() &&
         rows.columns[i]->type_id() == arrow::Type::DOUBLE)
       return rows.columns[i];
-    std::vector<double> out(numbers.values().begin(), numbers.values().end());
+    const std::span<const double> given = numbers.values();
+    const new_cells<double> out = new_float64(given.size());
     const double value = column.numbers.at("value").at(0);
-    for (size_t row = 0; numbers.has_missing() && row < out.size(); ++row)
-      if (numbers.is_missing(int64_t(row)))
-        out[row] = value;
-    return float64_array(std::move(out));
+    for (size_t row = 0; row < given.size(); ++row)
+      out.values[row] =
+          numbers.is_missing(int64_t(row)) ? value : given[row];
+    return out.column;
   }
 
   static std::shared_ptr<arrow::Array>

@@ -1,11 +1,13 @@
 #include "data/fitting/learned_facts.hpp"
 
+#include "data/fitting/category_index.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/printable.hpp"
 #include "runtime/base/random.hpp"
 
 #include <arrow/api.h>
 
+#include <algorithm>
 #include <limits>
 #include <string_view>
 #include <unordered_map>
@@ -15,13 +17,53 @@ namespace ballast::data {
 
 namespace {
 
+/// How often each of some texts comes, in the order in which they first came;
+/// they stay where they are.
+class text_counts {
+public:
+  struct counted {
+    std::string_view text;
+    uint64_t count = 0;
+  };
+
+  void add(std::string_view text) {
+    if (2 * all_.size() >= slots_.size())
+      grow();
+    const size_t slot = slot_of(text);
+    if (slots_[slot] == 0) {
+      all_.push_back({text, 0});
+      slots_[slot] = uint32_t(all_.size());
+    }
+    ++all_[slots_[slot] - 1].count;
+  }
+  const std::vector<counted>& all() const { return all_; }
+
+private:
+  /// Where it is, or would be.
+  size_t slot_of(std::string_view text) const {
+    const size_t mask = slots_.size() - 1;
+    size_t slot = category_hash(text) & mask;
+    while (slots_[slot] != 0 && all_[slots_[slot] - 1].text != text)
+      slot = (slot + 1) & mask;
+    return slot;
+  }
+  void grow() {
+    slots_.assign(std::max<size_t>(64, 2 * slots_.size()), 0);
+    for (size_t i = 0; i < all_.size(); ++i)
+      slots_[slot_of(all_[i].text)] = uint32_t(i + 1);
+  }
+
+  std::vector<counted> all_;
+  std::vector<uint32_t> slots_; // number in `all_` + 1; a power of two of them
+};
+
 /// One hash for each row, not one search in a tree.
 void count_categories(const arrow::Array& column, const column_need& need,
                       const cell_owner& owner, const row_finder& place,
                       column_facts& out) {
   const bool texts = column.type_id() == arrow::Type::STRING ||
                      column.type_id() == arrow::Type::LARGE_STRING;
-  std::unordered_map<std::string_view, uint64_t> counts; // of texts: views
+  text_counts counts; // of texts: views
   std::unordered_map<std::string, uint64_t> own;
   for_each_category(column, [&](int64_t row, std::string_view text) {
     if (text.data() == nullptr) {
@@ -29,13 +71,13 @@ void count_categories(const arrow::Array& column, const column_need& need,
         refuse_missing(owner, place, row);
       ++out.missing;
     } else if (texts) {
-      ++counts[text];
+      counts.add(text);
     } else {
       ++own[std::string(text)];
     }
   });
   out.values += uint64_t(column.length()) - out.missing;
-  for (const auto& [text, count] : counts)
+  for (const auto& [text, count] : counts.all())
     out.categories.add(text, count);
   for (const auto& [text, count] : own)
     out.categories.add(text, count);

@@ -129,10 +129,10 @@ public:
       const double low = column.numbers.at("low").at(0);
       const double high = column.numbers.at("high").at(0);
       if (what_.action() == outlier_action::clip) {
-        std::vector<double> clipped(values.size());
-        for (size_t row = 0; row < clipped.size(); ++row)
-          clipped[row] = std::min(std::max(values[row], low), high);
-        out.columns.push_back(float64_array(std::move(clipped)));
+        const new_cells<double> clipped = new_float64(values.size());
+        for (size_t row = 0; row < values.size(); ++row)
+          clipped.values[row] = std::min(std::max(values[row], low), high);
+        out.columns.push_back(clipped.column);
         continue;
       }
       std::vector<uint8_t> flags(values.size());

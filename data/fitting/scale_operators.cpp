@@ -43,7 +43,8 @@ protected:
           const row_finder& /*place*/) const override {
     const double shift = number_of(column, "shift");
     const double scale = number_of(column, "scale");
-    std::vector<double> out(values.size());
+    const new_cells<double> made = new_float64(values.size());
+    double* const out = made.values;
     if (terms().what.what == op::min_max) {
       // As a product and a sum: the least and the largest come out exact.
       const double low = option("low");
@@ -57,7 +58,7 @@ protected:
       for (size_t i = 0; i < values.size(); ++i)
         out[i] = (values[i] - shift) / scale;
     }
-    return float64_array(std::move(out));
+    return made.column;
   }
 
 private:

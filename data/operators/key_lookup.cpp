@@ -9,7 +9,7 @@ namespace ballast::data {
 namespace {
 
 // So that its thread need not wait for the owner.
-constexpr size_t lookups_ahead = 3;
+constexpr size_t lookups_ahead = 8;
 
 } // namespace
 

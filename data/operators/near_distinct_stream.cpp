@@ -1,7 +1,7 @@
 #include "data/operators/near_distinct_stream.hpp"
 
+#include "data/base/ordered_work.hpp"
 #include "data/fitting/column_values.hpp"
-#include "data/neighbours/parallel_work.hpp"
 #include "data/operators/distinct_stream.hpp"
 #include "data/operators/operator_input.hpp"
 #include "data/operators/operator_stream.hpp"
@@ -22,8 +22,8 @@ namespace ballast::data {
 
 namespace {
 
-/// Whose shingles are in memory at once.
-constexpr int64_t rows_side_by_side = 1024;
+/// Whose shingles one thread makes at once.
+constexpr int64_t rows_of_a_piece = 512;
 
 class near_distinct_stream final : public operator_stream {
 public:
@@ -62,6 +62,16 @@ private:
     std::vector<uint64_t> shingles;
     std::vector<uint64_t> keys;
   };
+  /// Some rows of a batch, one after another.
+  struct prepared_piece {
+    batch of;
+    int64_t first = 0;
+    std::vector<prepared_row> rows;
+
+    bool is_last() const {
+      return first + int64_t(rows.size()) == of->num_rows();
+    }
+  };
 
   void compare_with(std::unique_ptr<record_stream> against,
                     const std::vector<std::string>& names) {
@@ -89,14 +99,14 @@ private:
       return input_.next();
     if (against_)
       keep_others();
-    while (const batch rows = input_.next()) {
-      row_indices stay;
-      for (int64_t first = 0; first < rows->num_rows();
-           first += rows_side_by_side)
-        choose(*rows, first,
-               std::min(rows_side_by_side, rows->num_rows() - first), stay);
+    while (const std::optional<prepared_piece> piece =
+               next_piece(input_, keys_)) {
+      choose(*piece);
+      if (!piece->is_last())
+        continue;
+      const row_indices stay = std::exchange(stay_, {});
       if (!stay.empty())
-        return taken(rows, stay, context());
+        return taken(piece->of, stay, context());
     }
     return nullptr;
   }
@@ -105,42 +115,66 @@ private:
   void keep_others() {
     std::vector<int> keys(keys_.size());
     std::iota(keys.begin(), keys.end(), 0);
-    while (const batch rows = against_->next()) {
+    while (const std::optional<prepared_piece> piece =
+               next_piece(*against_, keys)) {
       const std::span<const uint64_t> origins =
-          numbers_in(*rows, int(keys.size()));
+          numbers_in(*piece->of, int(keys.size()))
+              .subspan(size_t(piece->first), piece->rows.size());
       origins_.insert(origins_.end(), origins.begin(), origins.end());
-      for (int64_t first = 0; first < rows->num_rows();
-           first += rows_side_by_side)
-        for (const prepared_row& one :
-             prepared(*rows, keys, first,
-                      std::min(rows_side_by_side, rows->num_rows() - first)))
-          kept_.keep(one.text.bytes(), one.keys);
+      for (const prepared_row& one : piece->rows)
+        kept_.keep(one.text.bytes(), one.keys);
       check_memory();
     }
     against_.reset();
   }
 
-  void choose(const arrow::RecordBatch& rows, int64_t first, int64_t count,
-              row_indices& stay) {
-    const std::vector<prepared_row> all = prepared(rows, keys_, first, count);
+  void choose(const prepared_piece& piece) {
     std::vector<bad_row> gone;
-    const std::span<const uint64_t> origins = numbers_in(rows, origin_at_);
-    for (int64_t i = 0; i < count; ++i) {
-      const prepared_row& one = all[size_t(i)];
-      const uint64_t origin = origins[size_t(first + i)];
+    const std::span<const uint64_t> origins =
+        numbers_in(*piece.of, origin_at_);
+    for (size_t i = 0; i < piece.rows.size(); ++i) {
+      const prepared_row& one = piece.rows[i];
+      const int64_t row = piece.first + int64_t(i);
+      if (i + 1 < piece.rows.size())
+        kept_.expect(piece.rows[i + 1].keys);
       const auto near = kept_.add(one.text.bytes(), one.shingles, one.keys);
       if (near) {
         if (context().removed != nullptr && context().origins != nullptr)
-          gone.push_back({first + i, {}, why(*near), {}});
+          gone.push_back({row, {}, why(*near), {}});
         continue;
       }
-      stay.push_back(uint32_t(first + i));
-      origins_.push_back(origin);
+      stay_.push_back(uint32_t(row));
+      origins_.push_back(origins[size_t(row)]);
     }
-    tell_removed(context(), rows, origin_at_, gone);
+    tell_removed(context(), *piece.of, origin_at_, gone);
     check_memory();
   }
 
+  /// In the order of the rows, made ahead by other threads. Nothing at the end.
+  std::optional<prepared_piece> next_piece(operator_input& from,
+                                           const std::vector<int>& keys) {
+    if (!work_)
+      work_.emplace(threads_ > 0 ? threads_ : work_threads(), "bl-near");
+    while (work_->under_way() < work_->wanted()) {
+      if (batch_ == nullptr || at_ == batch_->num_rows()) {
+        batch_ = from.next();
+        at_ = 0;
+      }
+      if (batch_ == nullptr)
+        break;
+      const int64_t count =
+          std::min(rows_of_a_piece, batch_->num_rows() - at_);
+      work_->give([this, of = batch_, first = at_, count, keys] {
+        return prepared_piece{of, first, prepared(*of, keys, first, count)};
+      });
+      at_ += count;
+    }
+    if (work_->under_way() == 0)
+      return std::nullopt;
+    return work_->take();
+  }
+
+  /// Any thread.
   std::vector<prepared_row> prepared(const arrow::RecordBatch& rows,
                                      const std::vector<int>& keys,
                                      int64_t first, int64_t count) const {
@@ -160,17 +194,11 @@ private:
           text.add_value(cell);
       });
     }
-    constexpr size_t piece = 32;
-    parallel_work((out.size() + piece - 1) / piece, {threads_, context().stop},
-                  [&](size_t p) {
-                    const size_t end = std::min((p + 1) * piece, out.size());
-                    for (size_t i = p * piece; i < end; ++i) {
-                      prepared_row& one = out[i];
-                      one.shingles = shingles_of(one.text.bytes(), terms_);
-                      one.keys.resize(hash_.bands());
-                      hash_.keys_of(one.shingles, one.keys);
-                    }
-                  });
+    for (prepared_row& one : out) {
+      one.shingles = shingles_of(one.text.bytes(), terms_);
+      one.keys.resize(hash_.bands());
+      hash_.keys_of(one.shingles, one.keys);
+    }
     return out;
   }
 
@@ -209,6 +237,10 @@ private:
   std::vector<uint64_t> origins_; // of those that stay
   std::vector<int> keys_; // of the input's schema, later of what is read
   int origin_at_ = 0;     // of what is read
+  batch batch_;           // of which pieces are given out, up to
+  int64_t at_ = 0;
+  row_indices stay_; // of the batch whose pieces come back
+  std::optional<ordered_work<prepared_piece>> work_; // ends first
 };
 
 } // namespace

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 #include <xxhash.h>
 
 namespace ballast::data {
@@ -151,7 +152,13 @@ void min_hash::keys_of(std::span<const uint64_t> shingles,
                                    rows_ * sizeof(uint32_t), b);
 }
 
-near_index::near_index(const near_terms& terms) : terms_(terms), table_(1024) {}
+near_index::near_index(const near_terms& terms)
+    : terms_(terms), table_(1024, entry{}) {}
+
+void near_index::expect(std::span<const uint64_t> keys) const {
+  for (const uint64_t key : keys)
+    __builtin_prefetch(&table_[key & (table_.size() - 1)], 1);
+}
 
 std::optional<near_index::match>
 near_index::add(std::string_view row, std::span<const uint64_t> shingles,
@@ -168,7 +175,7 @@ near_index::add(std::string_view row, std::span<const uint64_t> shingles,
 
 void near_index::keep(std::string_view row, std::span<const uint64_t> keys) {
   const auto own = uint32_t(ends_.size());
-  texts_ += row;
+  texts_.insert(texts_.end(), row.begin(), row.end());
   ends_.push_back(texts_.size());
   for (const uint64_t key : keys)
     insert({key, own});
@@ -181,7 +188,7 @@ uint64_t near_index::bytes() const {
 
 std::string_view near_index::text_of(uint32_t kept) const {
   const uint64_t begin = kept == 0 ? 0 : ends_[kept - 1];
-  return std::string_view(texts_).substr(begin, ends_[kept] - begin);
+  return {texts_.data() + begin, ends_[kept] - begin};
 }
 
 /// In order, each once.
@@ -209,8 +216,8 @@ void near_index::insert(const entry& one) {
 }
 
 void near_index::grow() {
-  const std::vector<entry> old = std::move(table_);
-  table_.assign(2 * old.size(), {});
+  const large_vector<entry> old = std::exchange(
+      table_, large_vector<entry>(2 * table_.size(), entry{}));
   entries_ = 0;
   for (const entry& one : old)
     if (one.kept != UINT32_MAX)

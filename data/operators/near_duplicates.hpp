@@ -10,6 +10,8 @@
 /// found is compared exactly, by 64-bit hashes of the shingles.
 #pragma once
 
+#include "data/operators/large_pages.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -79,6 +81,9 @@ public:
     uint32_t kept = 0; // the place of the first that is near, from 0
     double similarity = 0;
   };
+  /// A row with these keys comes soon: a table larger than any cache is asked
+  /// for the memory ahead.
+  void expect(std::span<const uint64_t> keys) const;
   /// Nothing: no row that stays is near, so this one stays.
   std::optional<match> add(std::string_view row,
                            std::span<const uint64_t> shingles,
@@ -102,9 +107,9 @@ private:
   void grow();
 
   const near_terms terms_;
-  std::string texts_;
+  large_vector<char> texts_;
   std::vector<uint64_t> ends_;
-  std::vector<entry> table_; // open addressing, by key; a power of two
+  large_vector<entry> table_; // open addressing, by key; a power of two
   size_t entries_ = 0;
   std::vector<uint32_t> found_; // scratch
 };
