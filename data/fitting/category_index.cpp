@@ -9,6 +9,10 @@ uint64_t category_hash(std::string_view category) {
   return XXH64(category.data(), category.size(), 0);
 }
 
+uint64_t table_hash(std::string_view category) {
+  return XXH3_64bits(category.data(), category.size());
+}
+
 category_index::category_index(const std::vector<std::string>& categories)
     : categories_(categories) {
   size_t slots = 4;
@@ -16,7 +20,7 @@ category_index::category_index(const std::vector<std::string>& categories)
     slots *= 2;
   slots_.assign(slots, -1);
   for (size_t i = 0; i < categories_.size(); ++i) {
-    size_t at = category_hash(categories_[i]) & (slots - 1);
+    size_t at = table_hash(categories_[i]) & (slots - 1);
     while (slots_[at] >= 0)
       at = (at + 1) & (slots - 1);
     slots_[at] = int(i);
@@ -25,7 +29,7 @@ category_index::category_index(const std::vector<std::string>& categories)
 
 int category_index::find(std::string_view category) const {
   const size_t mask = slots_.size() - 1;
-  for (size_t at = category_hash(category) & mask; slots_[at] >= 0;
+  for (size_t at = table_hash(category) & mask; slots_[at] >= 0;
        at = (at + 1) & mask)
     if (categories_[size_t(slots_[at])] == category)
       return slots_[at];

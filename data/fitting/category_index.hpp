@@ -22,7 +22,9 @@ private:
   std::vector<int> slots_; // a power of two, at most half full; -1: free
 };
 
-/// XXH64 of the text, seed 0: the same on every machine.
+/// For tables in memory: XXH3, which is faster for short texts.
+uint64_t table_hash(std::string_view category);
+/// XXH64 of the text, seed 0: what it gives is in prepared sets.
 uint64_t category_hash(std::string_view category);
 
 } // namespace ballast::data

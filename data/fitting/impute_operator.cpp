@@ -290,8 +290,7 @@ private:
     const new_cells<double> out = new_float64(given.size());
     const double value = column.numbers.at("value").at(0);
     for (size_t row = 0; row < given.size(); ++row)
-      out.values[row] =
-          numbers.is_missing(int64_t(row)) ? value : given[row];
+      out.values[row] = numbers.is_missing(int64_t(row)) ? value : given[row];
     return out.column;
   }
 

@@ -42,7 +42,7 @@ private:
   /// Where it is, or would be.
   size_t slot_of(std::string_view text) const {
     const size_t mask = slots_.size() - 1;
-    size_t slot = category_hash(text) & mask;
+    size_t slot = table_hash(text) & mask;
     while (slots_[slot] != 0 && all_[slots_[slot] - 1].text != text)
       slot = (slot + 1) & mask;
     return slot;

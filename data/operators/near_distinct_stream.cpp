@@ -130,8 +130,7 @@ private:
 
   void choose(const prepared_piece& piece) {
     std::vector<bad_row> gone;
-    const std::span<const uint64_t> origins =
-        numbers_in(*piece.of, origin_at_);
+    const std::span<const uint64_t> origins = numbers_in(*piece.of, origin_at_);
     for (size_t i = 0; i < piece.rows.size(); ++i) {
       const prepared_row& one = piece.rows[i];
       const int64_t row = piece.first + int64_t(i);
@@ -162,8 +161,7 @@ private:
       }
       if (batch_ == nullptr)
         break;
-      const int64_t count =
-          std::min(rows_of_a_piece, batch_->num_rows() - at_);
+      const int64_t count = std::min(rows_of_a_piece, batch_->num_rows() - at_);
       work_->give([this, of = batch_, first = at_, count, keys] {
         return prepared_piece{of, first, prepared(*of, keys, first, count)};
       });

@@ -216,8 +216,8 @@ void near_index::insert(const entry& one) {
 }
 
 void near_index::grow() {
-  const large_vector<entry> old = std::exchange(
-      table_, large_vector<entry>(2 * table_.size(), entry{}));
+  const large_vector<entry> old =
+      std::exchange(table_, large_vector<entry>(2 * table_.size(), entry{}));
   entries_ = 0;
   for (const entry& one : old)
     if (one.kept != UINT32_MAX)
