@@ -1,6 +1,7 @@
 #include "actors/coordinator_background.hpp"
 
-#include "data/transfer/chunk_service.hpp"
+#include "actors/blob_pieces.hpp"
+#include "actors/state_snapshot.hpp"
 #include "monitor/logs/log.hpp"
 #include "runtime/base/fault_point.hpp"
 #include "runtime/base/json_text.hpp"
@@ -8,6 +9,7 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 namespace ballast::actors {
@@ -26,22 +28,41 @@ void wait_for_space(disk_full_retry& space, std::chrono::seconds patience,
     });
 }
 
-/// What worker `worker` holds for a checkpoint.
-std::string fetch_state(const coordinator::fetch_checkpoint& what,
-                        const std::string& worker, const std::string& token) {
-  (void)fault_point("checkpoint.fetch");
-  try {
-    auto client = data::chunk_client::connect(what.address, token, 5s);
-    return client->fetch_blob("checkpoint-" + to_string(what.after.step),
-                              bulk_patience);
-  } catch (const ballast_error& e) {
-    throw ballast_error(e.what_failed().code,
-                        "the state of step " + to_string(what.after.step) +
-                            " did not come from worker " + worker + ": " +
-                            e.what_failed().message +
-                            "; tried again at the next checkpoint");
+/// What worker `worker` holds for a checkpoint, piece by piece.
+class fetched_state {
+public:
+  fetched_state(const coordinator::fetch_checkpoint& what, std::string worker,
+                const std::string& token)
+      : step_(what.after.step), worker_(std::move(worker)) {
+    (void)fault_point("checkpoint.fetch");
+    named([&] { pieces_.emplace(what.address, token, state_blob(step_)); });
   }
-}
+
+  /// Nothing at the end.
+  std::string next() {
+    std::string out;
+    named([&] { out = pieces_->next(); });
+    return out;
+  }
+
+private:
+  template <class Work>
+  void named(const Work& work) const {
+    try {
+      work();
+    } catch (const ballast_error& e) {
+      throw ballast_error(e.what_failed().code,
+                          "the state of step " + to_string(step_) +
+                              " did not come from worker " + worker_ + ": " +
+                              e.what_failed().message +
+                              "; tried again at the next checkpoint");
+    }
+  }
+
+  const step_number step_;
+  const std::string worker_;
+  std::optional<fetched_pieces> pieces_;
+};
 
 } // namespace
 
@@ -88,10 +109,11 @@ void coordinator_background::save_model(const run_work& of,
                                         const coordinator::fetch_model& what) {
   publish(of, [what, token = of.record->token()](run_record& record) {
     (void)fault_point("model.fetch");
-    auto client = data::chunk_client::connect(what.address, token, 5s);
-    // Fetched once, however often the disk has no room for it.
-    return [&record, what, model = client->fetch_blob("model", bulk_patience)] {
-      return record.models().publish(model, what.weights_sha256, what.step);
+    // Fetched anew after a full disk: the worker stands still meanwhile.
+    return [&record, what, token] {
+      fetched_pieces model(what.address, token, "model");
+      return record.models().publish([&] { return model.next(); },
+                                     what.weights_sha256, what.step);
     };
   });
 }
@@ -117,10 +139,12 @@ void coordinator_background::save_checkpoint(
     failure problem;
     std::string file;
     try {
-      std::string state = fetch_state(what, worker, token);
+      // Fetched anew after a full disk: until then nothing of it takes space.
       wait_for_space(*space, of.patience, *of.record, [&] {
-        file = of.record->checkpoints().publish(what.after, state, what.keep,
-                                                history, what.requested);
+        fetched_state state(what, worker, token);
+        file = of.record->checkpoints().publish(
+            what.after, [&] { return state.next(); }, what.keep, history,
+            what.requested);
       });
     } catch (const ballast_error& e) {
       problem = e.what_failed();

@@ -4,6 +4,7 @@
 /// it stood at. Throws ballast_error.
 #pragma once
 
+#include "data/model/safetensors.hpp"
 #include "gpu/bucket_layout.hpp"
 #include "gpu/device.hpp"
 #include "gpu/model.hpp"
@@ -13,9 +14,8 @@
 #include "runtime/ledger/manifest.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <string>
 
 namespace ballast::actors {
@@ -34,41 +34,25 @@ struct replica {
 /// memory and cores. `backend` allocates what it is to reach.
 void build(replica& out, const job& what, const ledger::row_shape& row,
            uint32_t local_workers, collectives::collective_backend& backend);
-/// Parameters and buffers, as a safetensors file.
-std::string model_bytes(const replica& of, const std::string& run);
-/// And the optimizer's state, after that step.
-std::string state_bytes(const replica& of, const std::string& run,
-                        step_number after);
-/// Takes over the state of a checkpoint, which is to be that before `start`;
-/// its step. invalid_data where it is not, or does not fit the model.
-step_number load_state(replica& into, std::string checkpoint,
-                       step_number start);
-
-/// The newest copy of a state, for a checkpoint, until somebody fetches it.
-/// Thread-safe.
-class state_copy {
-public:
-  void put(step_number after, std::string bytes) {
-    auto fresh = std::make_shared<const std::string>(std::move(bytes));
-    std::lock_guard lock(mutex_);
-    step_ = after;
-    bytes_ = std::move(fresh);
-  }
-  /// "checkpoint-STEP"; nothing if that is not the newest.
-  std::optional<std::string> find(const std::string& blob) const {
-    std::shared_ptr<const std::string> found;
-    {
-      std::lock_guard lock(mutex_);
-      if (bytes_ && blob == "checkpoint-" + to_string(step_))
-        found = bytes_;
-    }
-    return found ? std::optional(*found) : std::nullopt;
-  }
-
-private:
-  mutable std::mutex mutex_;
-  step_number step_{};
-  std::shared_ptr<const std::string> bytes_;
+/// What lies elsewhere is copied into `room` at once; the rest is what the
+/// replica has, and may change with it.
+struct replica_image {
+  data::safetensors_image file;
+  gpu::host_rooms room;
 };
+/// Parameters and buffers, as a safetensors file.
+replica_image model_image(const replica& of, const std::string& run);
+/// What the bytes of a state come to, but for some names.
+uint64_t state_bytes(const replica& of);
+/// And the optimizer's state, after that step.
+replica_image state_image(const replica& of, const std::string& run,
+                          step_number after);
+/// Takes over the state of a checkpoint, which comes piece by piece until a
+/// piece is empty, and is to be that before `start`; its step. invalid_data
+/// where it is not, or does not fit the model: then nothing was taken over, but
+/// where the file is torn.
+step_number load_state(replica& into,
+                       const std::function<std::string()>& checkpoint,
+                       step_number start);
 
 } // namespace ballast::actors

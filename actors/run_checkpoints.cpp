@@ -1,6 +1,5 @@
 #include "actors/run_checkpoints.hpp"
 
-#include "data/model/checkpoint_store.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/fault_point.hpp"
 #include "store/sync_path.hpp"
@@ -79,12 +78,14 @@ void run_checkpoints::sync_history() const {
     store::sync_path(folder);
 }
 
-std::string run_checkpoints::publish(const ledger::checkpoint_identity& after,
-                                     const std::string& state, uint32_t keep,
-                                     uint64_t history, bool requested) {
+std::string
+run_checkpoints::publish(const ledger::checkpoint_identity& after,
+                         const data::checkpoint_store::pieces& state,
+                         uint32_t keep, uint64_t history, bool requested) {
   auto begun = std::chrono::steady_clock::now();
   data::checkpoint_store store(directory_.checkpoints());
-  store.stage(after, directory_.path().filename().string(), state);
+  const uint64_t bytes =
+      store.stage(after, directory_.path().filename().string(), state);
   data::stored_checkpoint made;
   try {
     sync_history();
@@ -105,8 +106,7 @@ std::string run_checkpoints::publish(const ledger::checkpoint_identity& after,
     throw;
   }
   const coordinator::events::checkpoint published{
-      after.step, after.epoch, state.size(),
-      std::chrono::steady_clock::now() - begun};
+      after.step, after.epoch, bytes, std::chrono::steady_clock::now() - begun};
   probe_->event(published);
   bool told = events_.take(begun.time_since_epoch());
   if (told || requested)

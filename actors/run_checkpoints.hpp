@@ -4,6 +4,7 @@
 #pragma once
 
 #include "actors/run_notices.hpp"
+#include "data/model/checkpoint_store.hpp"
 #include "monitor/metrics/metrics.hpp"
 #include "runtime/base/event_budget.hpp"
 #include "runtime/base/ids.hpp"
@@ -41,10 +42,11 @@ public:
   /// Publishes a copy of the training state; its file. What the run needs to
   /// go on from it is on the disk before. Refused where steps were undone since
   /// history() was `history`. `requested`: its event is written in any case.
-  /// Throws disk_full, run_dir_unusable, stale_generation.
+  /// Throws disk_full, run_dir_unusable, stale_generation, and what `state`
+  /// throws.
   std::string publish(const ledger::checkpoint_identity& after,
-                      const std::string& state, uint32_t keep, uint64_t history,
-                      bool requested);
+                      const data::checkpoint_store::pieces& state,
+                      uint32_t keep, uint64_t history, bool requested);
 
 private:
   void sync_history() const;

@@ -2,6 +2,7 @@
 
 #include "data/model/checkpoint_store.hpp"
 #include "data/model/safetensors.hpp"
+#include "data/model/streamed_weights.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/fault_point.hpp"
 #include "store/damaged_tail.hpp"
@@ -77,13 +78,20 @@ saved_model run_models::publish_staged(const std::filesystem::path& staged,
   return {{}, sha256, step, {}};
 }
 
-saved_model run_models::publish(const std::string& safetensors,
+saved_model run_models::publish(const pieces& safetensors,
                                 const std::string& weights_sha256,
                                 step_number step) {
-  directory_.write_file(unchecked_model, safetensors, store::outlives::power);
-  std::filesystem::path staged = directory_.file(unchecked_model);
-  data::tensor_file file = data::read_safetensors(staged.string());
-  if (parameters_sha256(file) != weights_sha256) {
+  const std::filesystem::path staged = directory_.file(unchecked_model);
+  data::streamed_weights weights("the fetched model");
+  directory_.write_file(
+      unchecked_model,
+      [&] {
+        std::string piece = safetensors();
+        weights.update(piece);
+        return piece;
+      },
+      store::outlives::power);
+  if (weights.hex_digest() != weights_sha256) {
     std::filesystem::remove(staged);
     throw ballast_error(errc::digest_mismatch,
                         "the fetched model is not the one that the workers "

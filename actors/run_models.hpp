@@ -10,6 +10,7 @@
 #include "store/run_directory.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -20,9 +21,12 @@ public:
   run_models(const store::run_directory& directory, const run_notices& notices)
       : directory_(directory), notices_(notices) {}
 
+  /// Gives a safetensors file piece by piece; nothing at its end. May throw.
+  using pieces = std::function<std::string()>;
+
   /// Publishes model.safetensors, unless its parameters are not those that
   /// every worker ended with: ballast_error{digest_mismatch}.
-  saved_model publish(const std::string& safetensors,
+  saved_model publish(const pieces& safetensors,
                       const std::string& weights_sha256, step_number step);
   /// The same of the parameters in a checkpoint.
   saved_model publish_checkpoint(const std::string& file, step_number step);

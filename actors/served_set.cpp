@@ -1,5 +1,6 @@
 #include "actors/served_set.hpp"
 
+#include "actors/blob_pieces.hpp"
 #include "actors/shard_manager.hpp"
 #include "data/fitting/state_files.hpp"
 #include "data/prepared/prepared_set.hpp"
@@ -40,12 +41,17 @@ struct served_set::parts {
   std::mutex lock; // of the file, which the service's threads read
   std::string checkpoint_file;
 
-  std::optional<std::string> checkpoint() {
+  std::optional<std::string> checkpoint_piece(uint64_t at) {
     std::lock_guard guard(lock);
     std::ifstream in(checkpoint_file, std::ios::binary);
-    if (checkpoint_file.empty() || !in)
+    if (checkpoint_file.empty() || !in.seekg(std::streamoff(at)))
       return std::nullopt;
-    return std::string(std::istreambuf_iterator<char>(in), {});
+    std::string out(piece_bytes, '\0');
+    in.read(out.data(), std::streamsize(out.size()));
+    out.resize(size_t(in.gcount()));
+    if (in.bad())
+      return std::nullopt;
+    return out;
   }
   failure make(const prepare_set& order, const shard_manager_config& config);
   void count(const job& what);
@@ -92,8 +98,10 @@ failure served_set::parts::make(const prepare_set& order,
         [this](const std::string& name) -> std::optional<std::string> {
           if (name == "manifest")
             return chunks;
-          if (name == "checkpoint")
-            return checkpoint();
+          std::string blob;
+          uint64_t at = 0;
+          if (read_piece_name(name, blob, at) && blob == "checkpoint")
+            return checkpoint_piece(at);
           return std::nullopt;
         });
     return {};

@@ -26,6 +26,14 @@ namespace {
 
 using run_ptr = std::shared_ptr<worker_run>;
 
+/// For the names in a state, so that its copy has all of its room before.
+constexpr uint64_t header_room = 1 << 20;
+
+/// Rank 0 does.
+bool saves_copies(const assignment& of) {
+  return !of.first->shares.empty() && of.first->shares[0].worker == of.worker;
+}
+
 class engine final : public worker_engine {
 public:
   engine(engine_config config, engine_listener listener)
@@ -237,7 +245,12 @@ void engine::perform(const worker::join_beside& what) {
 
 gpu::step_listener engine::listen(worker_run& run) {
   gpu::step_listener steps;
-  steps.report = [this](worker_report what) {
+  steps.report = [this, &run](worker_report what) {
+    if (std::holds_alternative<worker_ready>(what)) {
+      std::lock_guard lock(mutex_);
+      if (const assignment* here = life_.present(); here && saves_copies(*here))
+        run.snapshot.make_room(state_bytes(run.trained) + header_room);
+    }
     locked([&] { return life_.on_report(std::move(what)); });
   };
   steps.switched = [this, &run] {
@@ -254,10 +267,13 @@ gpu::step_listener engine::listen(worker_run& run) {
         "train.micro_batch sets the limit by hand",
         config_.device ? config_.device->name() : "this machine", rows);
   };
+  steps.may_copy = [&run] { return !run.snapshot.is_fetched(); };
   steps.copy = [this, &run](step_number after) {
-    run.copy.put(after, state_bytes(run.trained, run.name, after));
+    run.snapshot.begin(after, state_image(run.trained, run.name, after));
+    // Who asks for it waits until it is complete.
     locked([&] { return life_.on_report(state_copied{{}, {}, after}); });
   };
+  steps.before_change = [&run] { run.snapshot.await(); };
   return steps;
 }
 

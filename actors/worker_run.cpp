@@ -4,6 +4,7 @@
 #include "monitor/logs/log.hpp"
 #include "runtime/job/memory_need.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <utility>
@@ -25,6 +26,44 @@ void build_replica(worker_run& run, const assignment& order) {
   run.built = true;
 }
 
+/// Of the checkpoint that the origin serves.
+std::function<std::string()>
+checkpoint_pieces(worker_run& run, const std::function<bool()>& given_up) {
+  return [&run, &given_up, at = uint64_t{0}, ended = false]() mutable {
+    if (ended)
+      return std::string();
+    std::string out =
+        run.data.fetch_blob(piece_name("checkpoint", at), given_up);
+    at += out.size();
+    ended = out.size() < piece_bytes;
+    return out;
+  };
+}
+
+/// The model stands still while it is fetched, as the run is at its end.
+std::string model_piece(worker_run& run, uint64_t at) {
+  std::shared_ptr<const replica_image> image;
+  {
+    const std::lock_guard lock(run.serving);
+    if (at == 0 || run.served_model == nullptr)
+      run.served_model = std::make_shared<const replica_image>(
+          model_image(run.trained, run.name));
+    image = run.served_model;
+  }
+  const uint64_t size = image->file.bytes();
+  std::string out(std::min(piece_bytes, size - std::min(at, size)), '\0');
+  image->file.copy(at, out);
+  return out;
+}
+
+std::optional<std::string> piece(worker_run& run, const std::string& name) {
+  std::string blob;
+  uint64_t at = 0;
+  if (!read_piece_name(name, blob, at))
+    return std::nullopt;
+  return blob == "model" ? model_piece(run, at) : run.snapshot.read(blob, at);
+}
+
 } // namespace
 
 worker_run::worker_run(const assignment& first, gpu::compute_device* device)
@@ -34,7 +73,7 @@ worker_run::worker_run(const assignment& first, gpu::compute_device* device)
 }
 
 worker_run::~worker_run() {
-  // It reads the replica.
+  // It reads the replica, and the snapshot.
   data.stop_serving(1s);
 }
 
@@ -95,19 +134,16 @@ std::optional<step_number> load_run(worker_run& run, const assignment& order,
                        [&run, &order] { build_replica(run, order); });
   run.data.bring_share(order);
   run.data.serve(bind_host,
-                 [&run](const std::string& blob) -> std::optional<std::string> {
-                   if (blob == "model")
-                     return model_bytes(run.trained, run.name);
-                   return run.copy.find(blob);
-                 });
+                 [&run](const std::string& name) { return piece(run, name); });
   if (built.valid())
     built.get();
   if (run.has_state)
     return std::nullopt;
   step_number held{};
   if (order.from_checkpoint) {
+    run.snapshot.await();
     run.built = false; // until all of it is taken over
-    held = load_state(run.trained, run.data.fetch_blob("checkpoint", given_up),
+    held = load_state(run.trained, checkpoint_pieces(run, given_up),
                       order.start.step);
     run.built = true;
   }

@@ -8,6 +8,7 @@
 #include "actors/replica.hpp"
 #include "actors/run_data.hpp"
 #include "actors/sample_trace.hpp"
+#include "actors/state_snapshot.hpp"
 #include "data/augment/image_augment.hpp"
 #include "gpu/step_executor.hpp"
 #include "runtime/job/job.hpp"
@@ -16,6 +17,7 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 
@@ -36,12 +38,14 @@ struct worker_run {
   const std::string name;
   // -- any thread
   run_data data;
-  state_copy copy;
   // -- the thread that loads, connects and steps
   std::optional<job> what;
   std::optional<data::image_augment> images; // null: rows are as stored
   std::optional<gradient_plane> plane;
   replica trained;
+  state_snapshot snapshot; // of it, for checkpoints; any thread may read it
+  std::mutex serving;      // guards the next
+  std::shared_ptr<const replica_image> served_model;
   bool built = false;     // the replica, to its last buffer
   bool has_state = false; // the replica: of some step
   std::optional<sample_trace> trace;

@@ -216,7 +216,8 @@ void step_executor::copy_if_due(const worker::step_end& end) {
   bool due =
       value(with_.state->held.step) % how.every_steps == 0 &&
       (with_.state->copied_ns == 0 || monotonic_ns() - with_.state->copied_ns >=
-                                          how.every_s * 1'000'000'000ULL);
+                                          how.every_s * 1'000'000'000ULL) &&
+      (!listener_.may_copy || listener_.may_copy());
   if (end.finish ? core_->stopped() : (due || copy_wanted_)) {
     finite_.check_parameters(with_.state->held.step);
     copy_state();
@@ -258,6 +259,8 @@ worker::step_end step_executor::do_step(const prefetcher::ready& ready,
   with_.rows->reducing(false);
   const uint64_t reduced_ns = monotonic_ns();
   enter(worker_phase::apply);
+  if (listener_.before_change)
+    listener_.before_change();
   std::lock_guard gate(gate_);
   if (frozen_)
     throw collective_error(collective_errc::aborted, "frozen before the apply");

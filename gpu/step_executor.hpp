@@ -55,9 +55,14 @@ struct step_listener {
                      const std::vector<uint64_t>& ids,
                      const std::vector<uint64_t>& used)>
       trace;
-  /// Rank 0 is at this step: copy the state for a checkpoint. Empty: no
-  /// checkpoints.
+  /// Rank 0 is at this step: begin to copy the state for a checkpoint, and
+  /// return. Empty: no checkpoints.
   std::function<void(step_number)> copy;
+  /// False: the copy before is still wanted, and one that is due may wait.
+  std::function<bool()> may_copy;
+  /// The state is about to change: returns when a copy that was begun is
+  /// complete.
+  std::function<void()> before_change;
   /// A micro-batch did not fit: from now on none has more than so many rows.
   std::function<void(uint32_t rows)> shrunk;
 };

@@ -42,6 +42,8 @@ uint64_t share_state(collectives::collective& group,
 } // namespace
 
 void step_executor::bring_to_base(const generation_start& start) {
+  if (listener_.before_change)
+    listener_.before_change();
   auto among = [this](const std::vector<uint32_t>& ranks) {
     return std::find(ranks.begin(), ranks.end(), uint32_t(group_->rank())) !=
            ranks.end();

@@ -154,6 +154,18 @@ run_directory run_directory::open(const fs::path& folder) {
 void run_directory::write_file(const std::string& name,
                                std::string_view content,
                                outlives durability) const {
+  write_file(
+      name,
+      [rest = content]() mutable {
+        return std::string(std::exchange(rest, {}));
+      },
+      durability);
+}
+
+void run_directory::write_file(const std::string& name,
+                               const std::function<std::string()>& pieces,
+                               outlives durability) const {
+  uint64_t bytes = 0;
   try {
     atomic_file out(file(name),
                     {.durability = durability,
@@ -166,13 +178,15 @@ void run_directory::write_file(const std::string& name,
                                            : "file.rename",
                                        name);
                      }});
-    out.append(content);
+    for (std::string piece = pieces(); !piece.empty(); piece = pieces()) {
+      bytes += piece.size();
+      out.append(piece);
+    }
     out.publish();
   } catch (const file_failure& problem) {
     const bool writing = problem.action() == "write";
     refuse_file(file(name),
-                writing ? "write the " + std::to_string(content.size()) +
-                              " bytes of"
+                writing ? "write the " + std::to_string(bytes) + " bytes of"
                         : problem.action(),
                 problem.number(), other_place);
   }

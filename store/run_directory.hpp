@@ -12,6 +12,7 @@
 #include "store/line_file.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
@@ -50,6 +51,11 @@ public:
   void write_json(const std::string& name,
                   const nlohmann::ordered_json& content,
                   outlives durability = outlives::process) const;
+  /// The same of what `pieces` gives until it gives nothing; it may throw, and
+  /// then there is no file.
+  void write_file(const std::string& name,
+                  const std::function<std::string()>& pieces,
+                  outlives durability) const;
   /// The same for any bytes.
   void write_file(const std::string& name, std::string_view content,
                   outlives durability = outlives::process) const;

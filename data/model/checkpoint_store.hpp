@@ -10,8 +10,8 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace ballast::data {
@@ -31,10 +31,14 @@ public:
   /// `folder`: checkpoints/ of a run directory; it exists.
   explicit checkpoint_store(std::filesystem::path folder);
 
-  /// Writes the state under a temporary name; it is on disk when this returns.
-  /// Throws ballast_error: disk_full, run_dir_unusable.
-  void stage(const ledger::checkpoint_identity& holds, const std::string& run,
-             std::string_view state) const;
+  /// Gives the state piece by piece; nothing at its end. May throw.
+  using pieces = std::function<std::string()>;
+
+  /// Writes the state under a temporary name; it is on disk when this returns,
+  /// and its bytes are returned. Throws ballast_error: disk_full,
+  /// run_dir_unusable, and what `state` throws; then nothing of it is left.
+  uint64_t stage(const ledger::checkpoint_identity& holds,
+                 const std::string& run, const pieces& state) const;
   /// Publishes a staged checkpoint atomically. Throws likewise.
   stored_checkpoint publish(const ledger::checkpoint_identity& holds) const;
   /// Discards a staged checkpoint.

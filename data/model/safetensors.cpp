@@ -23,7 +23,6 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "values are written as they lie in memory");
 
-constexpr uint64_t header_bytes_max = 100'000'000; // as in the reference reader
 constexpr size_t dimensions_max = 64;
 
 std::vector<tensor_view> by_name(std::vector<tensor_view> tensors) {
@@ -155,18 +154,65 @@ const tensor_view* tensor_file::find(const std::string& name) const {
   return at == tensors.end() ? nullptr : &*at;
 }
 
+uint64_t safetensors_image::bytes() const {
+  uint64_t out = header.size();
+  for (const tensor_view& tensor : tensors)
+    out += tensor.values.size_bytes();
+  return out;
+}
+
+void safetensors_image::copy(uint64_t at, std::span<char> to) const {
+  const auto take = [&](std::span<const char> piece) {
+    if (at >= piece.size()) {
+      at -= piece.size();
+      return;
+    }
+    const size_t count = std::min(to.size(), piece.size() - size_t(at));
+    std::memcpy(to.data(), piece.data() + at, count);
+    to = to.subspan(count);
+    at = 0;
+  };
+  take(header);
+  for (const tensor_view& tensor : tensors) {
+    if (to.empty())
+      return;
+    take({reinterpret_cast<const char*>(tensor.values.data()),
+          tensor.values.size_bytes()});
+  }
+}
+
+safetensors_image image_of(const std::vector<tensor_view>& tensors,
+                           const std::map<std::string, std::string>& metadata) {
+  safetensors_image out{{}, by_name(tensors)};
+  const std::string header = header_text(out.tensors, metadata, "model");
+  const uint64_t header_bytes = header.size();
+  out.header.assign(reinterpret_cast<const char*>(&header_bytes),
+                    sizeof header_bytes);
+  out.header += header;
+  return out;
+}
+
 std::string
 safetensors_bytes(const std::vector<tensor_view>& tensors,
                   const std::map<std::string, std::string>& metadata) {
-  const std::vector<tensor_view> sorted = by_name(tensors);
-  const std::string header = header_text(sorted, metadata, "model");
-  const uint64_t header_bytes = header.size();
-  std::string out(reinterpret_cast<const char*>(&header_bytes),
-                  sizeof header_bytes);
-  out += header;
-  for (const tensor_view& tensor : sorted)
-    out.append(reinterpret_cast<const char*>(tensor.values.data()),
-               tensor.values.size_bytes());
+  const safetensors_image image = image_of(tensors, metadata);
+  std::string out(image.bytes(), '\0');
+  image.copy(0, out);
+  return out;
+}
+
+std::vector<tensor_place>
+tensor_places(const std::string& header, const std::string& name,
+              std::map<std::string, std::string>& metadata) {
+  std::vector<tensor_place> out;
+  uint64_t offset = 0;
+  for (const entry& one : parse_header(name, header, metadata)) {
+    if (one.begin != offset)
+      refuse(name, "tensor '" + one.name + "' leaves a gap or overlaps");
+    offset = one.end;
+    out.push_back(
+        {one.name, one.begin, one.end, one.type == find_number_type("F32")});
+  }
   return out;
 }
 
@@ -175,7 +221,7 @@ tensor_file parse_safetensors(std::string_view bytes, const std::string& name) {
   if (bytes.size() < sizeof header_bytes)
     refuse(name, "it is shorter than 8 bytes");
   std::memcpy(&header_bytes, bytes.data(), sizeof header_bytes);
-  if (header_bytes > header_bytes_max ||
+  if (header_bytes > safetensors_header_max ||
       header_bytes > bytes.size() - sizeof header_bytes)
     refuse(name, "its header claims " + std::to_string(header_bytes) +
                      " bytes, the file has " + std::to_string(bytes.size()));

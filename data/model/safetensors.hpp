@@ -41,8 +41,23 @@ struct tensor_file {
   tensor_file& operator=(tensor_file&&) = default;
 };
 
-/// A file as bytes, tensors in the order of their names. Errors: internal
-/// (duplicate names, shape and values differ).
+/// A file that is not there as one piece: its header, and the tensors where
+/// they lie, which come behind it one after another.
+struct safetensors_image {
+  std::string header; // with its length before it
+  std::vector<tensor_view> tensors;
+
+  uint64_t bytes() const;
+  /// Its bytes from `at` on, as many as `to` takes. Precondition: it has them.
+  void copy(uint64_t at, std::span<char> to) const;
+};
+
+/// Tensors in the order of their names. Errors: internal (duplicate names,
+/// shape and values differ).
+safetensors_image
+image_of(const std::vector<tensor_view>& tensors,
+         const std::map<std::string, std::string>& metadata = {});
+/// The same as bytes.
 std::string
 safetensors_bytes(const std::vector<tensor_view>& tensors,
                   const std::map<std::string, std::string>& metadata = {});
@@ -53,6 +68,20 @@ safetensors_bytes(const std::vector<tensor_view>& tensors,
 tensor_file read_safetensors(const std::string& path);
 /// Parses bytes; `name` is for messages.
 tensor_file parse_safetensors(std::string_view bytes, const std::string& name);
+
+/// Where a tensor lies behind the header.
+struct tensor_place {
+  std::string name;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  bool float32 = true; // as this writes them
+};
+/// Of a header's text, in the order of the file; errors as above. A file whose
+/// header claims more than safetensors_header_max bytes is none.
+std::vector<tensor_place>
+tensor_places(const std::string& header, const std::string& name,
+              std::map<std::string, std::string>& metadata);
+constexpr uint64_t safetensors_header_max = 100'000'000; // as its reader
 
 /// SHA-256 as 64 hex digits over the raw little-endian bytes of all tensors,
 /// ordered by name.

@@ -3,12 +3,14 @@
 // service that hands out what was saved.
 #include "actors/replica.hpp"
 
+#include "actors/blob_pieces.hpp"
 #include "data/model/safetensors.hpp"
 #include "data/transfer/chunk_service.hpp"
 #include "gpu/collective_backends.hpp"
 #include "gpu/emulated_model.hpp"
 #include "tests/data/some_chunks.hpp"
 #include "tests/gpu/guarded_device.hpp"
+#include "tests/store/pieces_of.hpp"
 
 #include <gtest/gtest.h>
 #include <numeric>
@@ -54,7 +56,10 @@ TEST(replica, saves_what_lies_on_a_device_and_takes_it_over_there) {
   gpu::guarded_device device;
   replica saved;
   fill(saved, device, 1);
-  const std::string bytes = state_bytes(saved, "run", step_number{7});
+  const replica_image image = state_image(saved, "run", step_number{7});
+  std::string bytes(image.file.bytes(), '\0');
+  image.file.copy(0, bytes);
+  EXPECT_GE(bytes.size(), state_bytes(saved));
   const data::tensor_file file = data::parse_safetensors(bytes, "state");
   ASSERT_TRUE(file.find("weight"));
   EXPECT_EQ(file.find("weight")->values[39], 40);
@@ -65,14 +70,18 @@ TEST(replica, saves_what_lies_on_a_device_and_takes_it_over_there) {
       "127.0.0.1", 0, "token",
       [](data::data_part, chunk_id) { return data::chunk_ptr(); },
       [&](const std::string& name) -> std::optional<std::string> {
-        return name == "checkpoint" ? std::optional(bytes) : std::nullopt;
+        std::string blob;
+        uint64_t at = 0;
+        if (!read_piece_name(name, blob, at) || blob != "checkpoint")
+          return std::nullopt;
+        return bytes.substr(at, piece_bytes);
       });
   gpu::guarded_device other;
   replica fresh;
   fill(fresh, other, 500);
-  auto origin = data::chunk_client::connect(service->address(), "token", 10s);
-  EXPECT_EQ(load_state(fresh, origin->fetch_blob("checkpoint", bulk_patience),
-                       step_number{8}),
+  fetched_pieces origin(service->address(), "token", "checkpoint");
+  EXPECT_EQ(load_state(
+                fresh, [&] { return origin.next(); }, step_number{8}),
             step_number{7});
   EXPECT_EQ(values_of(other, fresh.memory.parameters.get()),
             values_of(device, saved.memory.parameters.get()));
@@ -83,6 +92,36 @@ TEST(replica, saves_what_lies_on_a_device_and_takes_it_over_there) {
     EXPECT_EQ(values_of(other, states[i].values.data()),
               values_of(device, expected[i].values.data()));
   service->shutdown(1s);
+}
+
+TEST(replica, takes_nothing_over_of_a_checkpoint_that_does_not_fit) {
+  gpu::guarded_device device;
+  replica saved;
+  fill(saved, device, 1);
+  const replica_image image = state_image(saved, "run", step_number{7});
+  std::string bytes(image.file.bytes(), '\0');
+  image.file.copy(0, bytes);
+  gpu::guarded_device other;
+  replica fresh;
+  fill(fresh, other, 500);
+  const auto before = values_of(other, fresh.memory.parameters.get());
+  const auto refused = [&](std::string file, step_number start) {
+    try {
+      load_state(fresh, store::pieces_of({std::move(file)}), start);
+    } catch (const ballast_error& error) {
+      return error.what_failed().message;
+    }
+    return std::string("nothing");
+  };
+  EXPECT_NE(refused(bytes, step_number{9}).find("of step 7"),
+            std::string::npos);
+  EXPECT_NE(
+      refused(data::safetensors_bytes({}, {{"step", "7"}}), step_number{8})
+          .find("'weight' has 0 values there, 40 here"),
+      std::string::npos);
+  EXPECT_NE(refused(bytes.substr(0, 9), step_number{8}).find("safetensors"),
+            std::string::npos);
+  EXPECT_EQ(values_of(other, fresh.memory.parameters.get()), before);
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 // Method: a run's files, and models that two lives of it end with.
 #include "actors/run_record.hpp"
 #include "data/model/safetensors.hpp"
+#include "tests/store/pieces_of.hpp"
 #include "tests/store/temp_folder.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +20,8 @@ protected:
     const std::vector<float> weight{float(step)};
     const std::vector<data::tensor_view> tensors{{"weight", {1}, weight}};
     return record_.models().publish(
-        safetensors_bytes(tensors, {{"step", std::to_string(step)}}),
+        store::pieces_of(
+            {safetensors_bytes(tensors, {{"step", std::to_string(step)}})}),
         weights_sha256(tensors), step_number{step});
   }
 

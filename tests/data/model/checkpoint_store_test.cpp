@@ -3,6 +3,7 @@
 #include "data/model/checkpoint_store.hpp"
 
 #include "tests/store/expect_error.hpp"
+#include "tests/store/pieces_of.hpp"
 #include "tests/store/small_disk.hpp"
 
 #include <algorithm>
@@ -35,7 +36,8 @@ protected:
 
   void publish(uint64_t step) {
     checkpoint_store store(folder);
-    store.stage(identity(step), "run", "state of " + std::to_string(step));
+    store.stage(identity(step), "run",
+                store::pieces_of({"state of ", std::to_string(step)}));
     store.publish(identity(step));
   }
 
@@ -78,9 +80,21 @@ TEST_F(checkpoints, are_found_with_what_they_hold) {
 
 TEST_F(checkpoints, are_not_there_before_they_are_published) {
   checkpoint_store store(folder);
-  store.stage(identity(4), "run", "state");
+  store.stage(identity(4), "run", store::pieces_of({"state"}));
   EXPECT_EQ(whole(), steps{});
   store.drop(identity(4));
+  EXPECT_EQ(names(), std::vector<std::string>{});
+}
+
+TEST_F(checkpoints, keep_nothing_of_a_state_that_stops_coming) {
+  checkpoint_store store(folder);
+  EXPECT_THROW(store.stage(identity(4), "run",
+                           [begun = false]() mutable -> std::string {
+                             if (std::exchange(begun, true))
+                               throw ballast_error(errc::unreachable, "gone");
+                             return "sta";
+                           }),
+               ballast_error);
   EXPECT_EQ(names(), std::vector<std::string>{});
 }
 
@@ -100,7 +114,8 @@ TEST_F(checkpoints, are_passed_over_by_name_where_torn_or_damaged) {
   fs::remove_all(folder / "step-6");
   fs::copy(folder / "step-4", folder / "step-6");
   checkpoint_store(folder).stage(
-      identity(7), "run", with_header(R"({"__metadata__":{"step":"5"}})"));
+      identity(7), "run",
+      store::pieces_of({with_header(R"({"__metadata__":{"step":"5"}})")}));
   checkpoint_store(folder).publish(identity(7));
   EXPECT_EQ(whole(), steps{4});
   std::string found;
