@@ -12,8 +12,11 @@ namespace ballast::actors {
 
 namespace {
 
-/// A fetch that goes on no more, or never begins, holds no later copy back.
-constexpr std::chrono::seconds fetch_patience{10};
+/// A fetch that goes on no more, or never begins, holds a later copy back for
+/// so long, or for some times what a piece took so far on this line.
+constexpr std::chrono::seconds patience_least{2};
+constexpr std::chrono::seconds patience_most{60};
+constexpr int pieces_missed = 4;
 constexpr size_t page_bytes = 4096;
 
 } // namespace
@@ -91,7 +94,10 @@ void state_snapshot::await() {
 
 bool state_snapshot::is_fetched() const {
   const std::lock_guard lock(mutex_);
-  return wanted_ && clock::now() - *wanted_ < fetch_patience;
+  return wanted_ &&
+         clock::now() - *wanted_ <
+             std::clamp<clock::duration>(pieces_missed * slowest_piece_,
+                                         patience_least, patience_most);
 }
 
 std::optional<std::string> state_snapshot::read(const std::string& blob,
@@ -102,7 +108,10 @@ std::optional<std::string> state_snapshot::read(const std::string& blob,
     complete_.wait(lock, [&] { return !copying_ || !is_here(); });
     if (!is_here())
       return std::nullopt;
-    wanted_ = clock::now();
+    const clock::time_point now = clock::now();
+    if (at > 0 && wanted_)
+      slowest_piece_ = std::max(slowest_piece_, now - *wanted_);
+    wanted_ = now;
   }
   std::string out;
   {

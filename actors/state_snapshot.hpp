@@ -60,6 +60,7 @@ private:
   std::optional<step_number> step_; // of bytes_, or what is copied to there
   bool copying_ = false;
   std::optional<clock::time_point> wanted_; // since nobody has read on
+  clock::duration slowest_piece_{0};        // from one to the next
 };
 
 } // namespace ballast::actors
