@@ -106,6 +106,16 @@ class Profiles(BallastTest):
         said = self.ballast("data", "profile", before, "--against", other).out
         self.assertIn("w: estimated: more than 4096 words are different", said)
 
+    def test_has_the_same_bits_on_any_number_of_threads(self):
+        draw = random.Random(5)
+        source = self.table("many.csv", ["w,x"] + [
+            f"word-{int(1 / (draw.random() + 1e-5))}-{draw.randrange(99)},"
+            f"{draw.random()}" for _ in range(300000)])
+        arguments = ("data", "profile", source, "--json")
+        alone = self.ballast(*arguments, wrapper=("taskset", "-c", "0"))
+        self.assertTrue(json.loads(alone.out)["columns"][0]["estimated"])
+        self.assertEqual(self.ballast(*arguments).out, alone.out)
+
     def test_a_column_of_which_all_is_missing_has_drifted(self):
         full = self.table("full.csv", ["x,y"] + [f"{i},a" for i in range(99)])
         empty = self.table("empty.csv", ["x,y"] + [","] * 99)
