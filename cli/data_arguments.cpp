@@ -340,16 +340,16 @@ void add_source_commands(CLI::App* data,
   profile->add_option("--against", a->against,
                       "Another source of the same format: how far its columns "
                       "have drifted from these");
-  profile->add_option("--html", a->to,
-                      "Write it as a page into this file, too");
+  profile->add_option("--html", a->to, "Write a page into this file, too");
   profile->add_flag("--json", a->as_json, "As JSON");
-  profile->callback([a, &chosen] {
-    chosen = [a] {
+  profile->callback([a, profile, &chosen] {
+    chosen = [a, with_page = profile->count("--html") > 0,
+              compared = profile->count("--against") > 0] {
       json request{{"do", "profile"},
                    {"job", job_of(a->from, 1, json::array())},
-                   {"html", a->to},
+                   {"html", with_page ? json(a->to) : json()},
                    {"json", a->as_json}};
-      if (!a->against.empty()) {
+      if (compared) {
         source_arguments other = a->from;
         other.uri = a->against;
         request["against"] = job_of(other, 1, json::array());

@@ -1,106 +1,106 @@
 #include "data/profile/drift.hpp"
 
+#include "data/profile/word_drift.hpp"
+
 #include <algorithm>
 #include <cmath>
-#include <map>
-#include <string_view>
+#include <limits>
+#include <utility>
 
 namespace ballast::data {
 
 namespace {
 
 constexpr size_t bins = 10;
-constexpr double least_share = 1e-4;
 constexpr double some_change = 0.1;
 constexpr double large_change = 0.25;
-constexpr size_t new_words_told = 5;
 
-double share(double part, double of) {
-  return of == 0 ? 0 : part / of;
-}
+/// The shares of the present values that are -inf, below a number, finite.
+struct distribution {
+  explicit distribution(const column_profile& of)
+      : finite(of.numbers.ranked()), all(double(of.present())),
+        lowest(double(of.numbers.negative_infinite)) {}
 
-double index_of(double before, double after) {
-  before = std::max(before, least_share);
-  after = std::max(after, least_share);
-  return (after - before) * std::log(after / before);
-}
+  double below(double value) const {
+    return (lowest + finite.below(value)) / all;
+  }
+  double without_highest() const {
+    return (lowest + double(finite.count())) / all;
+  }
 
-double missing_share(const column_profile& of) {
-  return share(double(of.missing), double(of.rows));
-}
+  counted_values finite;
+  double all;
+  double lowest;
+};
 
-/// Both have finite numbers.
-void compare_numbers(const column_profile& a, const column_profile& b,
-                     column_drift& out) {
-  const counted_values before = a.numbers.ranked();
-  const counted_values after = b.numbers.ranked();
-  if (before.count() == 0 || after.count() == 0)
-    return;
-  const auto of_before = double(before.count());
-  const auto of_after = double(after.count());
-  double distance = 0;
+/// Both have values.
+double distance_of(const distribution& before, const distribution& after) {
+  double out =
+      std::max(std::abs(before.lowest / before.all - after.lowest / after.all),
+               std::abs(before.without_highest() - after.without_highest()));
   const auto look = [&](double value) {
-    distance = std::max(distance, std::abs(before.below(value) / of_before -
-                                           after.below(value) / of_after));
+    out = std::max(out, std::abs(before.below(value) - after.below(value)));
   };
-  for (const counted_values* one : {&before, &after})
-    for (size_t i = 0; i <= 1000; ++i) {
+  for (const counted_values* one : {&before.finite, &after.finite})
+    for (size_t i = 0; one->count() > 0 && i <= 1000; ++i) {
       const double value = one->quantile(double(i) / 1000);
       look(value);
       look(std::nextafter(value, std::numeric_limits<double>::infinity()));
     }
-  out.distance = distance;
+  return out;
+}
+
+void compare_numbers(const column_profile& a, const column_profile& b,
+                     column_drift& out) {
+  const distribution before(a);
+  const distribution after(b);
+  if (a.present() > 0 && b.present() > 0)
+    out.distance = distance_of(before, after);
   // Equal edges, of a value that many rows have, are one.
   std::vector<double> edges;
-  for (size_t i = 1; i < bins; ++i)
+  for (size_t i = 1; before.finite.count() > 0 && i < bins; ++i)
     if (const double edge =
-            std::nextafter(before.quantile(double(i) / double(bins)),
+            std::nextafter(before.finite.quantile(double(i) / double(bins)),
                            std::numeric_limits<double>::infinity());
         edges.empty() || edge > edges.back())
       edges.push_back(edge);
-  double stability = index_of(missing_share(a), missing_share(b));
+  const auto add = [&](double rows_before, double rows_after) {
+    *out.stability += stability_of(share(rows_before, double(a.rows)),
+                                   share(rows_after, double(b.rows)));
+  };
+  out.stability = 0;
+  add(double(a.missing), double(b.missing));
+  add(before.lowest, after.lowest);
+  add(double(a.numbers.infinite) - before.lowest,
+      double(b.numbers.infinite) - after.lowest);
   double done_before = 0;
   double done_after = 0;
   for (size_t i = 0; i <= edges.size(); ++i) {
     const bool last = i == edges.size();
-    const double to_before = last ? of_before : before.below(edges[i]);
-    const double to_after = last ? of_after : after.below(edges[i]);
-    stability += index_of(share(to_before - done_before, double(a.rows)),
-                          share(to_after - done_after, double(b.rows)));
+    const double to_before =
+        last ? double(before.finite.count()) : before.finite.below(edges[i]);
+    const double to_after =
+        last ? double(after.finite.count()) : after.finite.below(edges[i]);
+    add(to_before - done_before, to_after - done_after);
     done_before = to_before;
     done_after = to_after;
   }
-  out.stability = stability;
 }
 
 void compare_words(const column_profile& a, const column_profile& b,
                    column_drift& out) {
-  std::map<std::string_view, std::pair<double, double>> shares;
-  for (const auto& [word, times] : a.words.words)
-    shares[word].first = share(double(times), double(a.rows));
-  for (const auto& [word, times] : b.words.words) {
-    auto [found, fresh] = shares.try_emplace(word);
-    found->second.second = share(double(times), double(b.rows));
-    if (!fresh || a.words.others > 0)
-      continue;
-    out.new_word_rows += times;
-    if (out.new_words.size() < new_words_told)
-      out.new_words.push_back(word);
-  }
-  // Words that are not told apart are one.
-  double difference = 0;
-  double stability = index_of(missing_share(a), missing_share(b));
-  const auto add = [&](double before, double after) {
-    difference += std::abs(before - after);
-    stability += index_of(before, after);
-  };
-  for (const auto& [word, both] : shares)
-    add(both.first, both.second);
-  add(share(double(a.words.others), double(a.rows)),
-      share(double(b.words.others), double(b.rows)));
-  difference += std::abs(missing_share(a) - missing_share(b));
-  out.distance = difference / 2;
-  out.stability = stability;
+  word_drift found = word_drift_between(a, b);
+  out.distance = found.distance;
+  out.stability = found.stability;
+  out.estimated = found.estimated;
+  out.new_words = std::move(found.new_words);
+  out.new_word_rows = found.new_word_rows;
+}
+
+/// Nothing is known but what is missing.
+void compare_missing(column_drift& out) {
+  out.stability = stability_of(out.missing_before, out.missing_after) +
+                  stability_of(1 - out.missing_before, 1 - out.missing_after);
 }
 
 column_drift compare(const column_profile& a, const column_profile& b) {
@@ -109,14 +109,18 @@ column_drift compare(const column_profile& a, const column_profile& b) {
   out.type = a.type;
   out.missing_before = missing_share(a);
   out.missing_after = missing_share(b);
-  if (a.kind != b.kind) {
+  const bool any_values = a.present() > 0 && b.present() > 0;
+  if (a.kind != b.kind && any_values) {
     out.note = "was " + a.type + ", is " + b.type;
     out.size = drift_size::large;
     return out;
   }
-  if (a.kind == profiled_kind::words)
+  // Of a column without values the type says nothing.
+  if (a.kind == profiled_kind::other || a.kind != b.kind)
+    compare_missing(out);
+  else if (a.kind == profiled_kind::words)
     compare_words(a, b, out);
-  else if (a.kind != profiled_kind::other)
+  else
     compare_numbers(a, b, out);
   if (out.stability)
     out.size = *out.stability >= large_change  ? drift_size::large

@@ -3,10 +3,11 @@
 /// second. Pure.
 ///
 /// Numbers: the largest distance of the two distribution functions
-/// (Kolmogorov-Smirnov), and the population stability index over ten bins with
-/// equal shares of the first table. Words: half the sum of the differences of
-/// their shares (total variation), and the index over them. Shares of 0 count
-/// as 10^-4 in the index, as usual; what is missing is a bin of its own.
+/// (Kolmogorov-Smirnov), infinities included, and the population stability
+/// index over ten bins with equal shares of the first table and one for each
+/// infinity. Words: word_drift.hpp. Shares of 0 count as 10^-4 in the index, as
+/// usual; what is missing is a bin of its own, so that numbers that are all
+/// missing in one of the tables have an index, but no distance.
 #pragma once
 
 #include "data/profile/table_profile.hpp"
@@ -24,13 +25,14 @@ std::string to_string(drift_size what);
 
 struct column_drift {
   std::string name;
-  std::string type;               // of the first table
-  std::optional<double> distance; // 0 to 1; nothing: of no common kind
+  std::string type; // of the first table
+  /// 0 to 1; nothing: of no common kind, or one has no values.
+  std::optional<double> distance;
   std::optional<double> stability;
+  bool estimated = false;    // there are more words than are all counted
   double missing_before = 0; // shares of the rows
   double missing_after = 0;
-  /// Words of the second table that the first does not have, the most frequent
-  /// first, and their rows; told only if the first has few enough words.
+  /// As in word_drift.
   std::vector<std::string> new_words;
   uint64_t new_word_rows = 0;
   drift_size size = drift_size::none;

@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t bars = 24;
 constexpr size_t words_drawn = 12;
+constexpr size_t characters_drawn = 80;
 constexpr size_t columns_correlated_max = 40; // wider is not readable
 
 constexpr const char* page_head = R"(<!doctype html>
@@ -40,9 +41,10 @@ th{color:var(--soft);font-size:.8rem}td:first-child,th:first-child{text-align:le
 </style></head><body>
 )";
 
-std::string escaped(const std::string& text) {
+std::string escaped(const std::string& text,
+                    size_t characters_max = any_length) {
   std::string out;
-  for (const char one : printable(text))
+  for (const char one : printable(text, characters_max))
     switch (one) {
     case '&':
       out += "&amp;";
@@ -100,28 +102,43 @@ std::string histogram_of(const column_profile& of) {
 
 std::string words_of(const column_profile& of) {
   std::string out;
-  const auto& words = of.words.words;
-  const double most = words.empty() ? 1 : double(words[0].second);
-  for (size_t i = 0; i < std::min(words_drawn, words.size()); ++i)
+  const word_counts& counts = of.words.counts;
+  const auto words = counts.ranked();
+  const auto error = double(counts.error());
+  const double most = words.empty() ? 1 : double(words[0]->rows) + error;
+  for (size_t i = 0; i < std::min(words_drawn, words.size()); ++i) {
+    const double rows = double(words[i]->rows) + error;
     out += "<div class=\"word\"><span>" +
-           (words[i].first.empty() ? "<i>empty</i>" : escaped(words[i].first)) +
+           (words[i]->bytes == 0
+                ? "<i>empty</i>"
+                : escaped(shown_word(*words[i]), characters_drawn)) +
            "</span><span class=\"meter\" style=\"width:" +
-           number("%.1f", 100 * double(words[i].second) / most) +
-           "%\"></span><span>" +
-           share_of(double(words[i].second), double(of.rows)) + "</span></div>";
+           number("%.1f", 100 * rows / most) + "%\"></span><span>" +
+           (counts.is_exact() ? "" : "&le; ") +
+           share_of(rows, double(of.rows)) + "</span></div>";
+  }
+  if (!counts.is_exact())
+    out += "<div class=\"soft\">Estimates, at most " +
+           share_of(error, double(of.rows)) +
+           " too high; no other is in more rows than that.</div>";
   return out;
 }
 
 std::string facts_of(const column_profile& of) {
   std::string out =
       fact("missing", share_of(double(of.missing), double(of.rows)));
-  if (of.kind != profiled_kind::other)
+  if (of.kind == profiled_kind::other)
+    out += fact("values", "not looked into");
+  else
     out += fact("different", number("%.0f", of.distinct));
   if (of.kind == profiled_kind::words)
     return out +
            fact("empty", share_of(double(of.words.empty), double(of.rows))) +
            fact("bytes", std::to_string(of.words.least_bytes) + " to " +
                              std::to_string(of.words.most_bytes));
+  if (of.numbers.infinite > 0)
+    out += fact("infinite",
+                share_of(double(of.numbers.infinite), double(of.rows)));
   if (of.numbers.spread.count == 0)
     return out;
   const counted_values ranked = of.numbers.ranked();
@@ -148,12 +165,14 @@ std::string column_of(const column_profile& of) {
   else if (of.numbers.spread.count > 0)
     picture = histogram_of(of);
   return "<section class=\"col\"><div><h3>" + escaped(of.name) +
-         "</h3><span class=\"soft\">" + escaped(of.type) + "</span></div><dl>" +
-         facts_of(of) + "</dl><div>" + picture + "</div></section>\n";
+         "</h3><span class=\"soft\">" + escaped(of.type, characters_drawn) +
+         "</span></div><dl>" + facts_of(of) + "</dl><div>" + picture +
+         "</div></section>\n";
 }
 
 std::string correlations_of(const table_profile& of) {
-  if (of.correlations.empty())
+  const std::string limit = uncorrelated_note(of);
+  if (of.correlations.empty() && limit.empty())
     return "";
   std::vector<size_t> columns;
   for (const correlated_pair& one : of.correlations)
@@ -161,9 +180,16 @@ std::string correlations_of(const table_profile& of) {
       columns.push_back(column);
   std::sort(columns.begin(), columns.end());
   columns.erase(std::unique(columns.begin(), columns.end()), columns.end());
-  columns.resize(std::min(columns.size(), columns_correlated_max));
-  std::string out = "<h2>Correlations</h2><div class=\"wide\"><table "
-                    "class=\"cor\"><tr><th></th>";
+  const size_t all = columns.size();
+  columns.resize(std::min(all, columns_correlated_max));
+  std::string out = "<h2>Correlations</h2>";
+  if (!limit.empty())
+    out += "<p class=\"sum\">Of " + escaped(limit) + ".</p>";
+  if (columns.size() < all)
+    out += "<p class=\"sum\">The first " + std::to_string(columns.size()) +
+           " of " + std::to_string(all) +
+           " columns are shown; --json has all.</p>";
+  out += "<div class=\"wide\"><table class=\"cor\"><tr><th></th>";
   for (const size_t column : columns)
     out += "<th>" + escaped(of.columns[column].name) + "</th>";
   out += "</tr>";
@@ -201,7 +227,9 @@ std::string drift_of(const table_drift& of) {
   for (const column_drift& one : of.columns) {
     std::string note = escaped(one.note);
     for (const std::string& word : one.new_words)
-      note += (note.empty() ? "new: " : ", ") + escaped(word);
+      note += (note.empty() ? "new: " : ", ") + escaped(word, characters_drawn);
+    if (one.estimated)
+      note += std::string(note.empty() ? "" : "; ") + "estimated";
     out += "<tr><td>" + escaped(one.name) + "</td><td class=\"" +
            to_string(one.size) + "\">" + to_string(one.size) + "</td><td>" +
            known(one.stability) + "</td><td>" + known(one.distance) +

@@ -3,6 +3,7 @@
 #include "data/base/ordered_work.hpp"
 #include "data/graph/graph_stream.hpp"
 #include "data/profile/profiler.hpp"
+#include "data/source/row_faults.hpp"
 
 #include <arrow/api.h>
 
@@ -27,6 +28,8 @@ table_profile profile_of(const data_spec& data, const profile_terms& terms) {
   }
   while (beside.under_way() > 0)
     all.add(beside.take());
+  if (terms.faults != nullptr)
+    terms.faults->check(/*at_end=*/true);
   return all.finish(spec.uri);
 }
 

@@ -18,7 +18,8 @@ struct profile_terms {
 };
 
 /// Of the rows of the last node of its graph, or of its only source. Errors: of
-/// these; invalid_data if there are no rows.
+/// these; invalid_data if there are no rows, or too
+/// many were left out.
 table_profile profile_of(const data_spec& data, const profile_terms& terms);
 
 } // namespace ballast::data

@@ -14,6 +14,8 @@ namespace ballast::data {
 namespace {
 
 constexpr size_t words_told = 5;
+constexpr size_t word_characters = 40;
+constexpr size_t type_characters = 40;
 constexpr size_t pairs_told = 10;
 constexpr double told_correlation = 0.5;
 
@@ -59,9 +61,9 @@ std::string distinct_text(const column_profile& of) {
 }
 
 std::vector<std::string> numbers_line(const column_profile& of) {
-  std::vector<std::string> out{printable(of.name), of.type,
-                               percent(double(of.missing), double(of.rows)),
-                               distinct_text(of)};
+  std::vector<std::string> out{
+      printable(of.name), printable(of.type, type_characters),
+      percent(double(of.missing), double(of.rows)), distinct_text(of)};
   if (of.kind == profiled_kind::words || of.kind == profiled_kind::other ||
       of.numbers.spread.count == 0)
     return out;
@@ -78,18 +80,93 @@ std::vector<std::string> numbers_line(const column_profile& of) {
   return out;
 }
 
+/// "36.1 %", or what it lies between.
+std::string word_share(const column_profile& of, const counted_word& one) {
+  const auto rows = double(of.rows);
+  std::string least = percent(double(one.rows), rows);
+  if (of.words.counts.is_exact())
+    return least;
+  const std::string most =
+      percent(double(one.rows + of.words.counts.error()), rows);
+  return least == most ? "about " + least : least + " to " + most;
+}
+
 std::string words_line(const column_profile& of) {
+  const word_counts& counts = of.words.counts;
   std::string out = "  " + printable(of.name) + ": ";
-  const auto& words = of.words.words;
+  const auto words = counts.ranked();
   for (size_t i = 0; i < std::min(words_told, words.size()); ++i)
-    out += (i == 0 ? "" : ", ") + printable(words[i].first) + " " +
-           percent(double(words[i].second), double(of.rows));
+    out += (i == 0 ? "" : ", ") + printable(words[i]->word, word_characters) +
+           (words[i]->word.size() < words[i]->bytes &&
+                    count_characters(words[i]->word) <= word_characters
+                ? "..."
+                : "") +
+           " " + word_share(of, *words[i]);
   if (words.size() > words_told)
     out += ", ...";
+  if (!counts.is_exact())
+    out += (words.empty() ? "none" : "; none of the others") +
+           std::string(" is in more than ") +
+           percent(double(counts.error()), double(of.rows)) +
+           " of the rows (estimated: more than " +
+           std::to_string(word_counts::frequent_max) + " are different)";
   return out + "\n";
 }
 
+/// What the table has no room for.
+std::string notes_of(const table_profile& of) {
+  std::string infinite;
+  std::string unknown;
+  for (const column_profile& one : of.columns) {
+    if (one.numbers.infinite > 0)
+      infinite += "  " + printable(one.name) + ": " +
+                  percent(double(one.numbers.infinite), double(one.rows)) +
+                  " infinite; the figures are of the others\n";
+    if (one.kind == profiled_kind::other)
+      unknown += (unknown.empty() ? "" : ", ") + printable(one.name);
+  }
+  if (!infinite.empty())
+    infinite = "infinite\n" + infinite;
+  if (!unknown.empty())
+    unknown = "not looked into, but for what is missing: " + unknown + "\n";
+  return infinite + unknown;
+}
+
+std::string correlated_lines(const table_profile& of) {
+  std::vector<correlated_pair> strong;
+  for (const correlated_pair& one : of.correlations)
+    if (std::abs(one.r) >= told_correlation)
+      strong.push_back(one);
+  std::stable_sort(strong.begin(), strong.end(),
+                   [](const auto& a, const auto& b) {
+                     return std::abs(a.r) > std::abs(b.r);
+                   });
+  const std::string limit = uncorrelated_note(of);
+  if (strong.empty() && limit.empty())
+    return "";
+  std::string out = "correlated" + (limit.empty() ? "" : ": " + limit) + "\n";
+  for (size_t i = 0; i < std::min(pairs_told, strong.size()); ++i)
+    out += "  " + printable(of.columns[strong[i].a].name) + ", " +
+           printable(of.columns[strong[i].b].name) + ": " +
+           number_text(std::round(strong[i].r * 1000) / 1000) + "\n";
+  if (strong.size() > pairs_told)
+    out += "  and " + counted(strong.size() - pairs_told, "other pair") +
+           " beyond " + number_text(told_correlation) + "\n";
+  return out;
+}
+
 } // namespace
+
+std::string uncorrelated_note(const table_profile& of) {
+  if (of.uncorrelated.empty())
+    return "";
+  const std::string first = printable(of.columns[of.uncorrelated[0]].name);
+  return "only the first " + std::to_string(of.correlated_columns) +
+         " of the " +
+         std::to_string(of.correlated_columns + of.uncorrelated.size()) +
+         " columns of numbers, not " + first +
+         (of.uncorrelated.size() > 1 ? " and those behind it" : "");
+}
 
 std::string value_text(const column_profile& of, double value) {
   if (of.kind != profiled_kind::times)
@@ -141,25 +218,11 @@ std::string describe(const table_profile& of) {
   out += aligned(lines);
   bool any = false;
   for (const column_profile& one : of.columns)
-    if (!one.words.words.empty()) {
+    if (one.kind == profiled_kind::words && one.present() > 0) {
       out += (any ? "" : "most frequent\n") + words_line(one);
       any = true;
     }
-  std::vector<correlated_pair> strong;
-  for (const correlated_pair& one : of.correlations)
-    if (std::abs(one.r) >= told_correlation)
-      strong.push_back(one);
-  std::stable_sort(strong.begin(), strong.end(),
-                   [](const auto& a, const auto& b) {
-                     return std::abs(a.r) > std::abs(b.r);
-                   });
-  if (!strong.empty())
-    out += "correlated\n";
-  for (size_t i = 0; i < std::min(pairs_told, strong.size()); ++i)
-    out += "  " + printable(of.columns[strong[i].a].name) + ", " +
-           printable(of.columns[strong[i].b].name) + ": " +
-           number_text(std::round(strong[i].r * 1000) / 1000) + "\n";
-  return out;
+  return out + notes_of(of) + correlated_lines(of);
 }
 
 std::string describe(const table_drift& of) {
@@ -175,14 +238,20 @@ std::string describe(const table_drift& of) {
                      percent(one.missing_after, 1)});
   out += aligned(lines);
   for (const column_drift& one : of.columns) {
+    if (one.estimated)
+      out += "  " + printable(one.name) + ": estimated: more than " +
+             std::to_string(word_counts::frequent_max) +
+             " words are different\n";
     if (!one.note.empty())
-      out += "  " + printable(one.name) + ": " + one.note + "\n";
+      out += "  " + printable(one.name) + ": " + printable(one.note) + "\n";
     if (one.new_words.empty())
       continue;
-    out += "  " + printable(one.name) + ": " +
-           counted(one.new_word_rows, "row") + " with what was not there: ";
+    out += "  " + printable(one.name) + ": " + (one.estimated ? "about " : "") +
+           counted(one.new_word_rows, "row") + " with what was not there" +
+           (one.estimated ? ", or hardly: " : ": ");
     for (size_t i = 0; i < one.new_words.size(); ++i)
-      out += (i == 0 ? "" : ", ") + printable(one.new_words[i]);
+      out +=
+          (i == 0 ? "" : ", ") + printable(one.new_words[i], word_characters);
     out += "\n";
   }
   for (const std::string& name : of.gone)

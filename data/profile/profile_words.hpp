@@ -19,6 +19,9 @@ nlohmann::ordered_json to_json(const table_drift& of);
 /// `drift`: null: there is no other table.
 std::string profile_page(const table_profile& of, const table_drift* drift);
 
+/// Which columns of numbers are not correlated, for their number; empty: none.
+std::string uncorrelated_note(const table_profile& of);
+
 /// A value of a column: of times as a date.
 std::string value_text(const column_profile& of, double value);
 

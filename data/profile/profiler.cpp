@@ -8,6 +8,8 @@
 #include <arrow/compute/api.h>
 #include <bit>
 #include <cmath>
+#include <optional>
+#include <span>
 #include <utility>
 #include <xxhash.h>
 
@@ -33,7 +35,7 @@ cast_to(const std::shared_ptr<arrow::Array>& from,
       .make_array();
 }
 
-/// As float64: of times the number that they are stored as.
+/// Of times the number that they are stored as.
 std::shared_ptr<arrow::Array>
 numbers_of(const std::shared_ptr<arrow::Array>& column) {
   switch (column->type_id()) {
@@ -49,21 +51,53 @@ numbers_of(const std::shared_ptr<arrow::Array>& column) {
   }
 }
 
-/// NaN where there is none; infinities are as they are.
-std::vector<double> values_of(const std::shared_ptr<arrow::Array>& column) {
-  const auto as_float = cast_to(numbers_of(column), arrow::float64());
+struct number_values {
+  std::vector<double> rounded; // NaN where there is none; infinities, too
+  std::span<const int64_t> exact = {}; // of 64-bit whole numbers: their bits
+  bool is_signed = true;
+  std::shared_ptr<arrow::Array> keeps = {};
+};
+
+number_values values_of(const std::shared_ptr<arrow::Array>& column) {
+  number_values out;
+  out.keeps = numbers_of(column);
+  // Of whole numbers beyond 2^53 the nearest.
+  const auto as_float =
+      take_arrow(arrow::compute::Cast(out.keeps, arrow::float64(),
+                                      arrow::compute::CastOptions::Unsafe()),
+                 errc::internal, "a profile")
+          .make_array();
   const auto& typed = static_cast<const arrow::DoubleArray&>(*as_float);
-  std::vector<double> out(typed.raw_values(),
-                          typed.raw_values() + typed.length());
+  out.rounded.assign(typed.raw_values(), typed.raw_values() + typed.length());
   if (typed.null_count() > 0)
     for (int64_t row = 0; row < typed.length(); ++row)
       if (typed.IsNull(row))
-        out[size_t(row)] = std::nan("");
+        out.rounded[size_t(row)] = std::nan("");
+  out.is_signed = out.keeps->type_id() != arrow::Type::UINT64;
+  if (out.keeps->type_id() == arrow::Type::INT64 || !out.is_signed)
+    out.exact = {out.keeps->data()->GetValues<int64_t>(1),
+                 size_t(out.keeps->length())};
   return out;
 }
 
-void look_at_numbers(const std::vector<double>& values,
-                     profiler::column_part& to, std::vector<uint64_t>& hashes) {
+bool is_below(int64_t a, int64_t b, bool is_signed) {
+  return is_signed ? a < b : uint64_t(a) < uint64_t(b);
+}
+
+void widen(std::optional<whole_range>& range, const whole_range& by) {
+  if (!range) {
+    range = by;
+    return;
+  }
+  if (is_below(by.least, range->least, by.is_signed))
+    range->least = by.least;
+  if (is_below(range->most, by.most, by.is_signed))
+    range->most = by.most;
+}
+
+void look_at_numbers(const number_values& of, profiler::column_part& to,
+                     std::vector<uint64_t>& hashes) {
+  const std::vector<double>& values = of.rounded;
   number_profile& numbers = to.about.numbers;
   std::vector<double> finite;
   finite.reserve(values.size());
@@ -74,12 +108,17 @@ void look_at_numbers(const std::vector<double>& values,
       hashes[row] = hash_of_missing;
       continue;
     }
-    hashes[row] = hash_of_number(std::bit_cast<uint64_t>(value + 0.0));
+    hashes[row] =
+        hash_of_number(of.exact.empty() ? std::bit_cast<uint64_t>(value + 0.0)
+                                        : uint64_t(of.exact[row]));
     to.different.add(hashes[row]);
     if (std::isinf(value)) {
       ++numbers.infinite;
+      numbers.negative_infinite += value < 0 ? 1 : 0;
       continue;
     }
+    if (!of.exact.empty())
+      widen(numbers.exact, {of.is_signed, of.exact[row], of.exact[row]});
     finite.push_back(value);
     numbers.zeros += value == 0 ? 1 : 0;
     numbers.whole = numbers.whole && value == std::trunc(value);
@@ -88,22 +127,12 @@ void look_at_numbers(const std::vector<double>& values,
   numbers.counts.add(finite);
 }
 
-void add_word(profiler::column_part& to, uint64_t hash, std::string_view word,
-              uint64_t rows) {
-  const auto found = to.words.find(hash);
-  if (found != to.words.end() && found->second.word == word)
-    found->second.rows += rows;
-  else if (found == to.words.end() && to.words.size() < profiler::words_max)
-    to.words.emplace(hash, profiler::counted_word{std::string(word), rows});
-  else
-    to.about.words.others += rows;
-}
-
 void look_at_words(const std::shared_ptr<arrow::Array>& column,
                    profiler::column_part& to, std::vector<uint64_t>& hashes) {
   const auto as_text = cast_to(column, arrow::utf8());
   const auto& texts = static_cast<const arrow::StringArray&>(*as_text);
   word_profile& words = to.about.words;
+  words_seen seen;
   bool first = true;
   // Equal words often follow each other.
   std::string_view last;
@@ -127,14 +156,15 @@ void look_at_words(const std::shared_ptr<arrow::Array>& column,
       continue;
     }
     if (times > 0)
-      add_word(to, last_hash, last, times);
+      seen.add(last_hash, last, times);
     last = word;
     last_hash = hashes[size_t(row)] = XXH3_64bits(word.data(), word.size());
     times = 1;
     to.different.add(last_hash);
   }
   if (times > 0)
-    add_word(to, last_hash, last, times);
+    seen.add(last_hash, last, times);
+  words.counts = word_counts(seen.take());
 }
 
 void merge_words(profiler::column_part& into,
@@ -147,16 +177,7 @@ void merge_words(profiler::column_part& into,
                       : std::min(a.least_bytes, b.least_bytes);
   a.most_bytes = std::max(a.most_bytes, b.most_bytes);
   a.empty += b.empty;
-  a.others += b.others;
-  // In an order that is not that of a table in memory: what no longer fits is
-  // the same wherever this runs.
-  std::vector<const std::pair<const uint64_t, profiler::counted_word>*> fresh;
-  for (const auto& one : later.words)
-    fresh.push_back(&one);
-  std::sort(fresh.begin(), fresh.end(),
-            [](const auto* x, const auto* y) { return x->first < y->first; });
-  for (const auto* one : fresh)
-    add_word(into, one->first, one->second.word, one->second.rows);
+  a.counts.merge(b.counts);
 }
 
 void merge_column(profiler::column_part& into,
@@ -169,6 +190,9 @@ void merge_column(profiler::column_part& into,
   a.counts.merge(b.counts);
   a.zeros += b.zeros;
   a.infinite += b.infinite;
+  a.negative_infinite += b.negative_infinite;
+  if (b.exact)
+    widen(a.exact, *b.exact);
   a.whole = a.whole && b.whole;
   into.about.rows += later.about.rows;
   into.about.missing += later.about.missing;
@@ -193,13 +217,16 @@ profiler::profiler(const arrow::RecordBatch& first, uint64_t rows_max)
     if (one.about.kind != profiled_kind::numbers &&
         one.about.kind != profiled_kind::times)
       continue;
-    std::vector<double> values = values_of(first.column(i));
+    std::vector<double> values = values_of(first.column(i)).rounded;
     std::erase_if(values, [](double v) { return !std::isfinite(v); });
     origins_.back() = origin_of(values);
     one.about.numbers.counts = value_counts(origins_.back());
-    if (one.about.kind == profiled_kind::times ||
-        correlated_.size() == correlated_max)
+    if (one.about.kind == profiled_kind::times)
       continue;
+    if (correlated_.size() == correlated_max) {
+      uncorrelated_.push_back(size_t(i));
+      continue;
+    }
     correlated_.push_back(size_t(i));
     shifts_.push_back(values.empty() ? 0 : values[0]);
   }
@@ -224,13 +251,13 @@ profiler::part profiler::look(const arrow::RecordBatch& batch) const {
     } else if (to.about.kind == profiled_kind::other) {
       to.about.missing = uint64_t(column->null_count());
     } else {
-      std::vector<double> values = values_of(column);
-      look_at_numbers(values, to, hashes);
+      number_values looked_at = values_of(column);
+      look_at_numbers(looked_at, to, hashes);
       if (std::find(correlated_.begin(), correlated_.end(), i) !=
           correlated_.end()) {
-        for (double& one : values)
+        for (double& one : looked_at.rounded)
           one = std::isinf(one) ? std::nan("") : one;
-        numbers.push_back(std::move(values));
+        numbers.push_back(std::move(looked_at.rounded));
       }
     }
     for (size_t row = 0; row < rows; ++row)
@@ -260,19 +287,16 @@ table_profile profiler::finish(std::string source) {
   out.rows = rows_;
   bool all_seen = rows_ <= rows_max_;
   for (column_part& one : all_.columns) {
+    const word_counts& words = one.about.words.counts;
     one.about.distinct =
-        one.about.kind == profiled_kind::words && one.about.words.others == 0
-            ? double(one.words.size())
-            : one.different.estimate();
-    auto& words = one.about.words.words;
-    for (const auto& [hash, counted] : one.words)
-      words.emplace_back(counted.word, counted.rows);
-    std::sort(words.begin(), words.end(), [](const auto& a, const auto& b) {
-      return a.second != b.second ? a.second > b.second : a.first < b.first;
-    });
+        one.about.kind == profiled_kind::words && words.is_exact()
+            ? double(words.frequent().size())
+            : std::min(one.different.estimate(), double(one.about.present()));
     all_seen = all_seen && one.about.kind != profiled_kind::other;
     out.columns.push_back(std::move(one.about));
   }
+  out.correlated_columns = correlated_.size();
+  out.uncorrelated = uncorrelated_;
   for (size_t b = 0; b < correlated_.size(); ++b)
     for (size_t a = 0; a < b; ++a)
       if (const auto r = all_.pairs->correlation(a, b))

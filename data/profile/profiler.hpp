@@ -11,26 +11,18 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace ballast::data {
 
 class profiler {
 public:
-  /// Words of a column that are told apart.
-  static constexpr size_t words_max = 4096;
   /// Columns of numbers of which all pairs are correlated.
   static constexpr size_t correlated_max = 64;
 
-  struct counted_word {
-    std::string word;
-    uint64_t rows = 0;
-  };
   struct column_part {
-    column_profile about; // without its words in order
+    column_profile about;
     distinct_count different;
-    std::unordered_map<uint64_t, counted_word> words; // by their hash
   };
   struct part {
     std::vector<column_part> columns;
@@ -49,9 +41,10 @@ public:
   table_profile finish(std::string source);
 
 private:
-  std::vector<size_t> correlated_; // columns
-  std::vector<double> shifts_;     // of these
-  std::vector<double> origins_;    // of all columns
+  std::vector<size_t> correlated_;   // columns
+  std::vector<size_t> uncorrelated_; // of numbers, too many
+  std::vector<double> shifts_;       // of those that are correlated
+  std::vector<double> origins_;      // of all columns
   const uint64_t rows_max_;
   uint64_t rows_ = 0;
   part all_;

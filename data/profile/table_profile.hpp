@@ -6,11 +6,11 @@
 
 #include "data/fitting/moments.hpp"
 #include "data/profile/value_counts.hpp"
+#include "data/profile/word_counts.hpp"
 
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace ballast::data {
@@ -22,11 +22,20 @@ enum class profiled_kind : uint8_t {
   other, // lists, bytes, ...: only what is missing is counted
 };
 
+/// Least and most of 64-bit numbers, of which float64 has but 53 bits.
+struct whole_range {
+  bool is_signed = true; // else the bits are of uint64_t
+  int64_t least = 0;
+  int64_t most = 0;
+};
+
 struct number_profile {
   moments spread; // of the finite ones
   value_counts counts;
+  std::optional<whole_range> exact = {}; // nothing: `spread` is
   uint64_t zeros = 0;
-  uint64_t infinite = 0;
+  uint64_t infinite = 0; // of both signs
+  uint64_t negative_infinite = 0;
   bool whole = true; // all finite ones are
 
   counted_values ranked() const {
@@ -35,10 +44,7 @@ struct number_profile {
 };
 
 struct word_profile {
-  /// The most frequent first, equal ones by their bytes: all of them, or the
-  /// first that occurred if there are more than are told apart.
-  std::vector<std::pair<std::string, uint64_t>> words;
-  uint64_t others = 0; // rows with words that are not told apart
+  word_counts counts;
   uint64_t empty = 0;
   uint64_t least_bytes = 0;
   uint64_t most_bytes = 0;
@@ -50,7 +56,8 @@ struct column_profile {
   profiled_kind kind = profiled_kind::other;
   uint64_t rows = 0;
   uint64_t missing = 0; // null, or NaN
-  /// About: the standard error is distinct_count::standard_error.
+  /// About: the standard error is distinct_count::standard_error; of few words
+  /// exact. At most the rows that have a value.
   double distinct = 0;
   number_profile numbers = {}; // of numbers and times
   word_profile words = {};
@@ -69,8 +76,11 @@ struct table_profile {
   std::string source;
   uint64_t rows = 0;
   std::vector<column_profile> columns;
-  /// Of all columns of numbers, but for pairs of which there is none.
+  /// Of the first columns of numbers, but for pairs of which there is none.
   std::vector<correlated_pair> correlations;
+  size_t correlated_columns = 0;
+  /// Columns of numbers behind those: there are too many.
+  std::vector<size_t> uncorrelated;
   /// Rows that are equal to one before them in every column (by 64-bit hashes);
   /// nothing: there are too many rows to count them.
   std::optional<uint64_t> repeated_rows;

@@ -21,7 +21,7 @@ namespace {
 class parquet_stream final : public record_stream {
 public:
   explicit parquet_stream(stream_input input)
-      : path_(input.name), pointer_(input.pointer), from_(std::move(input)) {
+      : path_(input.name), from_(std::move(input)) {
     look();
     guarded([&] {
       reader_ = take(
@@ -29,7 +29,7 @@ public:
       arrow::FieldVector fields;
       for (const auto& one : reader_->manifest().schema_fields) {
         fields.push_back(one.field);
-        leaves_.push_back(one.is_leaf() ? one.column_index : -1);
+        add_leaves(one, leaves_.emplace_back());
       }
       stored_ = arrow::schema(std::move(fields));
       schema_ = plain_schema(stored_);
@@ -44,14 +44,6 @@ public:
   }
 
   void choose(std::vector<int> columns) override {
-    for (int i : columns)
-      if (leaves_.at(size_t(i)) < 0)
-        throw ballast_error(errc::invalid_data,
-                            printable(path_) + ": column '" +
-                                printable(schema_->field(i)->name()) +
-                                "' holds lists or structs; expected numbers "
-                                "or text",
-                            pointer_);
     chosen_ = std::move(columns);
   }
 
@@ -67,6 +59,14 @@ public:
   }
 
 private:
+  /// A list or struct has several, or none.
+  static void add_leaves(const parquet::arrow::SchemaField& of,
+                         std::vector<int>& leaves) {
+    if (of.is_leaf())
+      leaves.push_back(of.column_index);
+    for (const parquet::arrow::SchemaField& one : of.children)
+      add_leaves(one, leaves);
+  }
   void look() const {
     constexpr int64_t looked_at = 64;
     constexpr std::string_view magic = "PAR1";
@@ -127,7 +127,8 @@ private:
       return false;
     std::vector<int> leaves;
     for (int i : chosen_)
-      leaves.push_back(leaves_[size_t(i)]);
+      leaves.insert(leaves.end(), leaves_[size_t(i)].begin(),
+                    leaves_[size_t(i)].end());
     std::sort(leaves.begin(), leaves.end());
     leaves.erase(std::unique(leaves.begin(), leaves.end()), leaves.end());
     table_ = take(reader_->ReadRowGroup(group_++, leaves));
@@ -161,12 +162,11 @@ private:
   }
 
   const std::string path_;
-  const std::string pointer_;
   const stream_file from_;
   std::unique_ptr<parquet::arrow::FileReader> reader_;
   std::shared_ptr<arrow::Schema> stored_;
   std::shared_ptr<arrow::Schema> schema_; // of plain values
-  std::vector<int> leaves_;               // column in Parquet's own numbering
+  std::vector<std::vector<int>> leaves_;  // of columns, as Parquet counts them
   std::vector<int> chosen_;
   int group_ = 0;
   std::shared_ptr<arrow::Table> table_;

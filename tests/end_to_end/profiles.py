@@ -5,6 +5,7 @@ are computed here; its page in a real browser.
 import json
 import random
 import statistics
+import subprocess
 import unittest
 
 from ballast_test import BallastTest
@@ -84,6 +85,98 @@ class Profiles(BallastTest):
         found = self.profile(self.table("a.csv", lines(1)), "--where",
                              "city = 'oslo'")
         self.assertEqual(found["rows"], ROWS // 4)
+
+    def test_tells_drift_and_frequent_words_among_many(self):
+        many = [f"a{i}" for i in range(8000)]
+        before = self.table("before.csv", ["w"] + many)
+        hot = self.table("hot.csv", ["w"] + many + ["HOT"] * 8000)
+        found = self.profile(before, "--against", hot)
+        first = found["against"]["columns"][0]["most_frequent"][0]
+        self.assertEqual(first["word"], "HOT")
+        self.assertLessEqual(first["rows_least"], 8000)
+        self.assertGreaterEqual(first["rows"], 8000)
+        drift = found["drift"]["columns"][0]
+        self.assertEqual((drift["drift"], drift["new_words"],
+                          drift["estimated"]), ("large", ["HOT"], True))
+        self.assertAlmostEqual(drift["distance"], 0.5, 2)
+        other = self.table("other.csv", ["w"] + [f"b{i}" for i in range(8000)])
+        self.assertAlmostEqual(
+            self.profile(before, "--against", other)
+            ["drift"]["columns"][0]["distance"], 1, 9)
+        said = self.ballast("data", "profile", before, "--against", other).out
+        self.assertIn("w: estimated: more than 4096 words are different", said)
+
+    def test_has_the_same_bits_on_any_number_of_threads(self):
+        draw = random.Random(5)
+        source = self.table("many.csv", ["w,x"] + [
+            f"word-{int(1 / (draw.random() + 1e-5))}-{draw.randrange(99)},"
+            f"{draw.random()}" for _ in range(300000)])
+        arguments = ("data", "profile", source, "--json")
+        alone = self.ballast(*arguments, wrapper=("taskset", "-c", "0"))
+        self.assertTrue(json.loads(alone.out)["columns"][0]["estimated"])
+        self.assertEqual(self.ballast(*arguments).out, alone.out)
+
+    def test_a_column_of_which_all_is_missing_has_drifted(self):
+        full = self.table("full.csv", ["x,y"] + [f"{i},a" for i in range(99)])
+        empty = self.table("empty.csv", ["x,y"] + [","] * 99)
+        for before, after in ((full, empty), (empty, full)):
+            found = self.profile(before, "--against", after)["drift"]
+            self.assertEqual([one["drift"] for one in found["columns"]],
+                             ["large", "large"])
+
+    def test_holds_numbers_of_64_bits(self):
+        most = 2**63 - 1
+        found = self.profile(self.table("e.csv", ["a", str(most), "0"]))
+        self.assertEqual([found["columns"][0][name] for name in
+                          ("least", "most", "distinct")], [0, most, 2])
+
+    def test_more_bad_rows_than_may_be_left_out_are_refused(self):
+        source = self.table("bad.csv", ["a,b"] + [
+            f"{i},{i if i < 600 else 'x'}" for i in range(900)])
+        arguments = ("data", "profile", source, "--type", "b=int64",
+                     "--on-error", "skip", "--errors-max")
+        self.refused(2, ["300 of the 900 rows", "at most 0 % may be"],
+                     *arguments, "0")
+        self.assertIn("300 of 900 rows were left out",
+                      self.ballast(*arguments, "0.4").out)
+
+    def test_refuses_what_it_would_ignore(self):
+        source = self.table("a.csv", ["a", "1"])
+        for more, said in ((("--html", ""), "--html: expected a file"),
+                           (("--against", ""), "its name does not tell its format"),
+                           (("--on-error", "quarantine"),
+                            "a profile keeps no rows")):
+            self.refused(2, said, "data", "profile", source, *more)
+
+    def test_a_column_of_lists_is_named_and_not_looked_into(self):
+        lists = self.table("l.jsonl", ['{"a":1,"l":[1],"s":{"q":1,"r":"x"}}',
+                                       '{"a":2,"l":null,"s":null}'] * 50)
+        parts = [self.folder / "one.parquet", self.folder / "two.arrow"]
+        self.ballast("data", "split", lists, f"{parts[0]}=0.5",
+                     f"{parts[1]}=0.5")
+        for source in (lists, *parts):
+            said = self.ballast("data", "profile", source).out
+            self.assertIn("not looked into, but for what is missing: l, s",
+                          said)
+            columns = self.profile(source)["columns"]
+            self.assertEqual([one["name"] for one in columns],
+                             ["a", "l", "s"])
+            self.assertGreater(columns[1]["missing"], 10)
+            self.assertEqual(columns[1]["missing"], columns[2]["missing"])
+
+    def test_a_page_for_which_there_is_no_room_costs_no_profile(self):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        small = ("unshare", "-m", "sh", "-c", 'disk=$1; shift; mount -t tmpfs '
+                 '-o size=4k none "$disk" || exit 99; exec "$@"', "sh",
+                 str(disk))
+        if subprocess.run([*small, "true"], check=False,
+                          capture_output=True).returncode != 0:
+            self.skipTest("mounting in a namespace is not permitted")
+        one = self.refused(1, ["page.html: No space left", "make space"],
+                           "data", "profile", self.table("a.csv", lines(1)),
+                           "--html", disk / "page.html", wrapper=small)
+        self.assertIn(f"{ROWS} rows", one.out)
 
     def test_a_page_shows_it_in_a_browser(self):
         page = self.folder / "page.html"

@@ -56,6 +56,14 @@ table_profile profile(const arrow::RecordBatch& all, int64_t rows_at_once,
   return out.finish("some.csv");
 }
 
+std::vector<std::pair<std::string, uint64_t>>
+ranked_words(const column_profile& of) {
+  std::vector<std::pair<std::string, uint64_t>> out;
+  for (const counted_word* one : of.words.counts.ranked())
+    out.emplace_back(one->word, one->rows);
+  return out;
+}
+
 /// Normal numbers, some of them missing; whole ones; words.
 std::shared_ptr<arrow::RecordBatch> some_table(double shift = 0) {
   const counter_random random(7, 1);
@@ -97,7 +105,7 @@ TEST(table_profile, has_the_figures_of_the_values) {
   EXPECT_EQ(age.numbers.ranked().quantile(0), 20);
   EXPECT_NEAR(age.numbers.ranked().quantile(0.5), 44.5, 1);
   EXPECT_NEAR(age.distinct, 50, 1);
-  EXPECT_THAT(found.columns[3].words.words,
+  EXPECT_THAT(ranked_words(found.columns[3]),
               ElementsAre(Pair("oslo", 1667u), Pair("rome", 1667u),
                           Pair("bern", 1666u)));
   EXPECT_EQ(found.columns[3].distinct, 3);
@@ -112,7 +120,7 @@ TEST(table_profile, has_the_same_bits_however_often_it_is_asked_and_batched) {
   for (size_t i = 0; i < one.columns.size(); ++i) {
     EXPECT_EQ(many.columns[i].missing, one.columns[i].missing);
     EXPECT_EQ(many.columns[i].distinct, one.columns[i].distinct);
-    EXPECT_EQ(many.columns[i].words.words, one.columns[i].words.words);
+    EXPECT_EQ(ranked_words(many.columns[i]), ranked_words(one.columns[i]));
     EXPECT_NEAR(many.columns[i].numbers.ranked().quantile(0.3),
                 one.columns[i].numbers.ranked().quantile(0.3), 0.1)
         << "counted from another origin";
@@ -156,6 +164,7 @@ TEST(table_profile, holds_what_is_no_number) {
   EXPECT_EQ(a.numbers.infinite, 1u);
   EXPECT_EQ(a.numbers.zeros, 2u);
   EXPECT_EQ(a.numbers.spread.most, 4);
+  EXPECT_THAT(describe(found), HasSubstr("a: 16.7 % infinite"));
   EXPECT_NEAR(a.distinct, 3, 0.1) << "0 and -0 are equal";
 }
 
@@ -200,16 +209,97 @@ TEST(table_profile, shows_times_as_dates) {
             "2023-11-14T22:13:20");
 }
 
-TEST(table_profile, tells_no_more_words_apart_than_it_keeps) {
+TEST(table_profile, says_what_is_estimated_of_more_words_than_it_keeps) {
   std::vector<std::optional<std::string>> ids;
-  for (size_t i = 0; i < profiler::words_max + 1000; ++i)
+  for (size_t i = 0; i < 8000; ++i)
     ids.push_back("id-" + std::to_string(i));
+  const auto only_ids = profile(*batch_of({{"id", words(ids)}}), 500);
+  EXPECT_THAT(describe(only_ids),
+              HasSubstr("; none of the others is in more than"));
+  for (size_t i = 0; i < 8000; ++i)
+    ids.push_back("HOT");
   const table_profile found = profile(*batch_of({{"id", words(ids)}}), 500);
   const column_profile& id = found.columns[0];
-  EXPECT_EQ(id.words.words.size(), profiler::words_max);
-  EXPECT_EQ(id.words.others, 1000u);
-  EXPECT_NEAR(id.distinct, double(ids.size()),
-              double(ids.size()) * 4 * distinct_count::standard_error);
+  EXPECT_FALSE(id.words.counts.is_exact());
+  EXPECT_EQ(ranked_words(id)[0].first, "HOT");
+  EXPECT_NEAR(id.distinct, 8001, 8001 * 4 * distinct_count::standard_error);
+  const auto told = to_json(found)["columns"][0];
+  EXPECT_EQ(told["estimated"], true);
+  EXPECT_EQ(told["most_frequent"][0]["word"], "HOT");
+  EXPECT_LE(told["most_frequent"][0]["rows_least"], 8000);
+  EXPECT_GE(told["most_frequent"][0]["rows"], 8000);
+  EXPECT_THAT(describe(found), HasSubstr("(estimated: more than 4096"));
+  EXPECT_THAT(profile_page(found, nullptr), HasSubstr("Estimates, at most"));
+}
+
+TEST(table_profile, has_never_more_different_values_than_rows) {
+  std::vector<std::optional<double>> values;
+  for (int i = 0; i < 20'000; ++i) {
+    values.push_back(i + 0.5);
+    if (i % 1000 == 999) {
+      EXPECT_LE(profile(*batch_of({{"a", numbers(values)}}), 5000)
+                    .columns[0]
+                    .distinct,
+                double(values.size()));
+    }
+  }
+}
+
+TEST(table_profile, shows_only_the_beginning_of_long_texts) {
+  const table_profile found = profile(
+      *batch_of({{"w", words({std::string(1 << 20, 'x'), "short"})}}), 2);
+  const table_drift drift =
+      drift_between(profile(*batch_of({{"w", words({"a", "b"})}}), 2), found);
+  for (const std::string& shown :
+       {describe(found), profile_page(found, &drift), to_json(found).dump(),
+        describe(drift), to_json(drift).dump()}) {
+    EXPECT_THAT(shown, HasSubstr("xxx..."));
+    EXPECT_LT(shown.size(), 10'000u);
+  }
+  const auto told = to_json(found)["columns"][0]["most_frequent"];
+  EXPECT_FALSE(told[0].contains("bytes"));
+  EXPECT_EQ(told[1]["bytes"], 1 << 20);
+}
+
+TEST(table_profile, holds_whole_numbers_of_64_bits) {
+  arrow::Int64Builder ids;
+  arrow::UInt64Builder masks;
+  arrow::TimestampBuilder times(arrow::timestamp(arrow::TimeUnit::MICRO),
+                                arrow::default_memory_pool());
+  const int64_t most = std::numeric_limits<int64_t>::max();
+  ASSERT_TRUE(ids.AppendValues({-most, most - 2, most - 1, most}).ok());
+  ASSERT_TRUE(masks.AppendValues({3, 4, UINT64_MAX - 1, UINT64_MAX}).ok());
+  const int64_t year_1 = -62'135'596'800'000'000;
+  ASSERT_TRUE(times.AppendValues({year_1, 0, 1, 2}).ok());
+  const table_profile found =
+      profile(*batch_of({{"id", ids.Finish().ValueOrDie()},
+                         {"mask", masks.Finish().ValueOrDie()},
+                         {"at", times.Finish().ValueOrDie()}}),
+              3);
+  const auto told = to_json(found)["columns"];
+  EXPECT_EQ(told[0]["least"], -most);
+  EXPECT_EQ(told[0]["most"], most);
+  EXPECT_EQ(told[0]["distinct"], 4) << "of one float64";
+  EXPECT_EQ(told[1]["least"], 3);
+  EXPECT_EQ(told[1]["most"], UINT64_MAX);
+  EXPECT_EQ(told[2]["least"], year_1);
+  EXPECT_THAT(describe(found), HasSubstr("0001-01-01T00:00:00"));
+  EXPECT_EQ(found.repeated_rows, 0u);
+}
+
+TEST(table_profile, says_which_columns_are_not_correlated) {
+  std::vector<std::pair<std::string, std::shared_ptr<arrow::Array>>> columns;
+  for (size_t i = 0; i < profiler::correlated_max + 2; ++i)
+    columns.emplace_back("c" + std::to_string(i), numbers({1.0, 2.0, 3.0}));
+  const table_profile found = profile(*batch_of(columns), 3);
+  const std::string said =
+      "only the first 64 of the 66 columns of numbers, not c64 and those "
+      "behind it";
+  EXPECT_THAT(describe(found), HasSubstr(said));
+  EXPECT_THAT(profile_page(found, nullptr), HasSubstr(said));
+  EXPECT_THAT(to_json(found)["not_correlated"], ElementsAre("c64", "c65"));
+  EXPECT_THAT(profile_page(found, nullptr),
+              HasSubstr("The first 40 of 64 columns are shown"));
 }
 
 TEST(value_counts, know_each_value_to_within_a_fifth_of_a_percent) {
@@ -320,6 +410,46 @@ TEST(drift, counts_what_is_missing_now) {
                     profile(*batch_of({{"a", numbers(without)}}), 50));
   EXPECT_EQ(found.columns[0].missing_after, 0.5);
   EXPECT_EQ(found.columns[0].size, drift_size::large);
+}
+
+TEST(drift, of_a_column_that_becomes_or_was_wholly_missing_is_large) {
+  const auto filled = profile(*batch_of({{"a", numbers({1.0, 2.0, 3.0})},
+                                         {"w", words({"x", "y", "z"})}}),
+                              3);
+  const std::optional<double> none;
+  const auto missing = profile(*batch_of({{"a", numbers({none, none, none})},
+                                          {"w", numbers({none, none, none})}}),
+                               3);
+  for (const table_drift& found :
+       {drift_between(filled, missing), drift_between(missing, filled)})
+    for (const column_drift& one : found.columns) {
+      EXPECT_EQ(one.size, drift_size::large) << one.name;
+      EXPECT_GT(*one.stability, 10) << one.name;
+      EXPECT_EQ(one.note, "") << one.name;
+    }
+  for (const column_drift& one : drift_between(missing, missing).columns)
+    EXPECT_EQ(one.size, drift_size::none) << one.name;
+}
+
+TEST(drift, of_numbers_counts_infinities_at_their_ends) {
+  const double inf = std::numeric_limits<double>::infinity();
+  std::vector<std::optional<double>> finite, high, low;
+  for (int i = 0; i < 100; ++i) {
+    finite.push_back(i % 10);
+    high.push_back(i < 50 ? i % 10 : inf);
+    low.push_back(i < 50 ? i % 10 : -inf);
+  }
+  const auto of = [](const auto& values) {
+    return profile(*batch_of({{"a", numbers(values)}}), 30);
+  };
+  for (const auto& ends : {high, low}) {
+    const table_drift found = drift_between(of(finite), of(ends));
+    EXPECT_THAT(*found.columns[0].distance, DoubleNear(0.5, 1e-9));
+    EXPECT_EQ(found.columns[0].size, drift_size::large);
+  }
+  const table_drift turned = drift_between(of(low), of(high));
+  EXPECT_THAT(*turned.columns[0].distance, DoubleNear(0.5, 1e-9));
+  EXPECT_EQ(drift_between(of(low), of(low)).columns[0].size, drift_size::none);
 }
 
 TEST(profile_page, shows_names_and_words_as_they_are_not_as_html) {
