@@ -261,6 +261,18 @@ class Preprocessing(Recovery):
             self.assertEqual((first / place).read_bytes(),
                              (second / place).read_bytes())
 
+    def test_the_states_are_the_same_for_any_number_of_workers(self):
+        found = []
+        for workers in (1, 2, 3, 4):
+            self.environment["BALLAST_CACHE"] = str(
+                self.folder / f"cache-{workers}")
+            run = self.run_job(self.job(f"of-{workers}.json",
+                                        train={"epochs": 1},
+                                        elastic={"workers": workers}))
+            found.append([state["sha256"] for state in
+                          read_json(run / "manifest.json")["preprocessing"]])
+        self.assertEqual(found, [found[0]] * 4)
+
     def test_mistakes_name_column_row_and_what_to_do(self):
         leak = self.job("leak.json")
         document = read_json(leak)
