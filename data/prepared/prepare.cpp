@@ -422,6 +422,7 @@ std::shared_ptr<prepared_set> prepare(const job& what,
                                       const prepare_options& options) {
   if (what.data.train.format == source_format::prepared) {
     auto stored = open_set_in_store(what, cache_folder, options);
+    tell_of_uses(what, stored->about(), options.warn);
     return stored;
   }
   auto found = std::make_shared<found_files>();
@@ -436,6 +437,7 @@ std::shared_ptr<prepared_set> prepare(const job& what,
     return second.find_or_make();
   };
   const std::shared_ptr<prepared_set> out = first->find_or_make();
+  tell_of_uses(what, out->about(), options.warn);
   // The set does not depend on it, but a run does.
   make_image_augment(what.data.augment, what.seed, out->about().row);
   return repairing_set(out, again);
