@@ -163,6 +163,7 @@ void run_record::announce(const coordinator_addresses& addresses) {
 void run_record::go_on() {
   if (!resumed_ || went_on_.exchange(true))
     return;
+  inherited_ = steps_.last();
   std::error_code ignored;
   std::filesystem::path report = directory_.file("report.json");
   const bool readable = store::read_json_file(report).is_object();
@@ -238,6 +239,7 @@ void run_record::perform(const coordinator::undo_steps& what) {
     notices_.warn(tell_undo(what.to, last, what.reason));
   undoing_ = last;
   journal_.open().record_undo(what.to, what.epoch);
+  inherited_ = std::min(inherited_, what.to);
   samples_ -=
       std::min(samples_, steps_.cut(what.to, directory_.file("undone.jsonl")));
   checkpoints_.undo_after(what.to);
@@ -260,6 +262,8 @@ nlohmann::ordered_json run_record::finish(monitor::run_report report) {
     report.lineage.clear(); // of steps that nobody can read
   report.steps = value(steps_.last());
   report.samples = samples_;
+  if (report.importance) // which workers report, and no file has
+    report.importance->since_step = value(inherited_);
   if (report.steps > 0)
     audit(directory_.path(), notices_, report);
   (void)fault_point("report.write");

@@ -128,6 +128,7 @@ private:
   std::atomic<bool> went_on_{false};
   std::vector<store::damaged_tail> tails_;
   bool stop_is_over_ = false;
+  step_number inherited_{}; // the last step of the life before
   store::run_directory directory_;
   std::string name_;
   std::string token_;

@@ -9,7 +9,7 @@ namespace {
 monitor::importance_result result_of(const coordinator::drawn_tally& drawn) {
   const double steps = double(std::max<uint64_t>(drawn.steps, 1));
   return {drawn.worker_steps, drawn.steps, double(drawn.rows) / steps,
-          double(drawn.gradient_rows) / steps};
+          double(drawn.gradient_rows) / steps, 0};
 }
 
 } // namespace

@@ -2,6 +2,7 @@
 
 #include "runtime/base/json_text.hpp"
 #include "runtime/coordinator/run_phase.hpp"
+#include "runtime/job/sampling_spec.hpp"
 
 #include <cstdio>
 #include <filesystem>
@@ -47,6 +48,39 @@ std::string stamp_of_report(const std::string& folder) {
 
 namespace {
 
+/// The job says how often rows are used, which is not once.
+bool plans_uses(const std::string& folder) {
+  std::ifstream file(folder + "/job.json");
+  const nlohmann::json job = nlohmann::json::parse(file, nullptr, false);
+  const nlohmann::json::json_pointer kind("/train/sampling/kind");
+  const std::string once = to_string(sampling_kind::once);
+  return job.is_object() && job.value(kind, once) != once;
+}
+
+void print_audit(const nlohmann::json& audit, bool of_uses) {
+  std::printf("  %-14s %llu %s expected, %llu %s, %llu lost, %llu repeated\n",
+              "audit", audit.value("expected", 0ull),
+              of_uses ? "uses" : "samples", audit.value("once", 0ull),
+              of_uses ? "as planned" : "once", audit.value("lost", 0ull),
+              audit.value("repeated", 0ull));
+}
+
+void print_importance(const nlohmann::json& drawn) {
+  std::string rows = ": the gradient of every row was computed";
+  if (drawn.value("drawn", 0ull) > 0) {
+    char text[96];
+    std::snprintf(text, sizeof text, ", with the gradient of %.0f of %.0f rows",
+                  drawn.value("mean_gradient_rows", 0.0),
+                  drawn.value("mean_rows", 0.0));
+    rows = text;
+  }
+  if (const auto since = drawn.value("since_step", 0ull); since > 0)
+    rows += " (after step " + std::to_string(since) + ")";
+  std::printf("  %-14s %llu of %llu steps of a worker%s\n", "importance",
+              drawn.value("drawn", 0ull), drawn.value("worker_steps", 0ull),
+              rows.c_str());
+}
+
 void print_summary(const outcome& how) {
   const nlohmann::json& report = how.report;
   if (!report.is_object())
@@ -66,19 +100,9 @@ void print_summary(const outcome& how) {
   number("test_loss", "test loss");
   number("test_accuracy", "test accuracy");
   if (report.contains("importance"))
-    std::printf("  %-14s %llu of %llu steps of a worker, with the gradient of "
-                "%.0f of %.0f rows\n",
-                "importance", report["importance"].value("drawn", 0ull),
-                report["importance"].value("worker_steps", 0ull),
-                report["importance"].value("mean_gradient_rows", 0.0),
-                report["importance"].value("mean_rows", 0.0));
+    print_importance(report["importance"]);
   if (report.contains("audit") && report["audit"].is_object())
-    std::printf("  %-14s %llu samples expected, %llu once, %llu lost, %llu "
-                "repeated\n",
-                "audit", report["audit"].value("expected", 0ull),
-                report["audit"].value("once", 0ull),
-                report["audit"].value("lost", 0ull),
-                report["audit"].value("repeated", 0ull));
+    print_audit(report["audit"], plans_uses(how.folder));
   std::error_code ignored;
   std::filesystem::path shown = std::filesystem::relative(how.folder, ignored);
   std::printf("  %-14s %s\n", "run directory",

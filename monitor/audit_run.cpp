@@ -7,6 +7,7 @@
 #include "runtime/job/job.hpp"
 #include "runtime/ledger/epoch_uses.hpp"
 #include "runtime/ledger/lineage.hpp"
+#include "runtime/sampling/importance.hpp"
 #include "store/journal.hpp"
 #include "store/json_file.hpp"
 #include "store/json_lines.hpp"
@@ -180,12 +181,52 @@ std::vector<uint64_t> ids_at(const json& line, const char* key) {
   return out;
 }
 
+/// How many of its samples a worker draws; nothing: it uses all of them. Jobs
+/// of earlier builds do not say.
+std::optional<sampling::importance_switch> draws_of(const json& job) {
+  const json spec = job.at("train").value("importance", json::object());
+  const std::string none = to_string(importance_score::none);
+  if (spec.value("by", none) == none)
+    return std::nullopt;
+  return sampling::importance_switch(
+      {.keep = spec.value("keep", importance_spec{}.keep)});
+}
+
+/// What a line may have under "used", beside samples of the step; empty: it
+/// does.
+std::string
+mistake_in_used(const json& used, uint64_t given,
+                const std::optional<sampling::importance_switch>& draws) {
+  if (!draws)
+    return "\"used\" is there, but the job has no train.importance";
+  if (!used.is_array())
+    return "\"used\" is " + json_text(used) + "; expected a list of samples";
+  for (const json& id : used)
+    if (!id.is_number_unsigned())
+      return "\"used\" has " + json_text(id) + ", which is no sample";
+  // Either all are used, and the line has none, or exactly so many.
+  const uint64_t drawn = draws->draws(uint32_t(given));
+  if (drawn >= given)
+    return "\"used\" is there, but of " + std::to_string(given) +
+           " samples all are used";
+  if (used.size() != drawn)
+    return "\"used\" has " + std::to_string(used.size()) + " samples; of the " +
+           std::to_string(given) + " of the step " + std::to_string(drawn) +
+           " are drawn";
+  return {};
+}
+
 /// With importance sampling a worker uses some of the samples of a step. What
 /// it was given is compared with the ledger; what it used, with that.
 void check_used(const json& line, const std::vector<uint64_t>& ids,
+                const std::optional<sampling::importance_switch>& draws,
                 const std::string& where, ledger::audit& into) {
   if (!line.contains("used"))
     return;
+  if (const std::string wrong =
+          mistake_in_used(line.at("used"), ids.size(), draws);
+      !wrong.empty())
+    return into.problem(where + ": " + wrong);
   std::vector<uint64_t> given = ids;
   std::vector<uint64_t> used = ids_at(line, "used");
   std::sort(given.begin(), given.end());
@@ -202,13 +243,15 @@ void check_used(const json& line, const std::vector<uint64_t>& ids,
              : ", which is not among the \"ids\" of the step"));
 }
 
-void read_trace(const fs::path& file, worker_id owner, ledger::audit& into) {
+void read_trace(const fs::path& file, worker_id owner,
+                const std::optional<sampling::importance_switch>& draws,
+                ledger::audit& into) {
   std::vector<uint64_t> ids;
   for_each_line(
       file, "trace/" + file.filename().string(),
       [&](const json& line, const std::string& where) {
         ids = ids_at(line, "ids");
-        check_used(line, ids, where, into);
+        check_used(line, ids, draws, where, into);
         ledger::trace_line trace;
         trace.worker = owner;
         trace.generation = generation{number_at(line, "generation")};
@@ -232,13 +275,14 @@ void read_traces(const fs::path& folder, const store::journal_content& journal,
   if (missing && missing != std::errc::no_such_file_or_directory)
     cannot_open(folder / "trace", missing.value());
   std::sort(files.begin(), files.end());
+  const auto draws = draws_of(journal.run->job);
   for (const fs::path& file : files) {
     auto owner = owners.find(file.filename().string());
     if (owner == owners.end())
       into.problem("trace/" + file.filename().string() +
                    " belongs to no worker of the journal");
     else
-      read_trace(file, owner->second, into);
+      read_trace(file, owner->second, draws, into);
   }
 }
 

@@ -64,6 +64,8 @@ ordered_json to_json(const run_report& in) {
         {"drawn", in.importance->drawn},
         {"mean_rows", in.importance->mean_rows},
         {"mean_gradient_rows", in.importance->mean_gradient_rows}};
+  if (in.importance && in.importance->since_step > 0)
+    out["importance"]["since_step"] = in.importance->since_step;
   if (!in.reason.empty())
     out["reason"] = in.reason;
   return out;

@@ -31,6 +31,8 @@ struct importance_result {
   uint64_t drawn = 0;        // of these, with the gradient of drawn rows
   double mean_rows = 0;      // of a worker in those
   double mean_gradient_rows = 0;
+  /// Of a run that was resumed: after this step; what was before is not known.
+  uint64_t since_step = 0;
 };
 
 /// Unknown fields, and those that the run did not reach, stay empty and are

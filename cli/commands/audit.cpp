@@ -38,21 +38,22 @@ nlohmann::ordered_json to_json(const ledger::audit_report& in) {
   return out;
 }
 
-std::string text(const ledger::sample_counts& in) {
+std::string text(const ledger::sample_counts& in, bool of_uses) {
   return std::to_string(in.once) + " of " + std::to_string(in.expected) +
-         " samples once, " + std::to_string(in.lost) + " lost, " +
-         std::to_string(in.repeated) + " repeated";
+         (of_uses ? " uses as planned, " : " samples once, ") +
+         std::to_string(in.lost) + " lost, " + std::to_string(in.repeated) +
+         " repeated";
 }
 
 void print(const ledger::audit_report& report) {
-  std::cout << "ledger  " << text(report.ledger) << " ("
+  std::cout << "ledger  " << text(report.ledger, report.of_uses) << " ("
             << report.epochs_finished << " finished epochs)\n"
             << "steps   " << report.steps_committed
             << " committed steps compared with the ledger\n";
   if (report.traced)
-    std::cout << "traces  " << text(report.traces) << "\n        "
-              << report.trace_lines << " lines compared with the ledger, "
-              << report.attempt_lines
+    std::cout << "traces  " << text(report.traces, report.of_uses)
+              << "\n        " << report.trace_lines
+              << " lines compared with the ledger, " << report.attempt_lines
               << " of attempts that did not commit left out\n";
   else
     std::cout << "traces  not written: the job has trace_samples false\n";
@@ -88,9 +89,11 @@ ballast_audit_main(int argc, char** argv) {
     if (argument == "--json") {
       json = true;
     } else if (argument == "--help" || argument == "-h") {
-      std::cout << cli::usage_line
-                << "Was every sample used exactly once, and do all records of "
-                   "the run agree? Exit code 0\nonly if so.\n";
+      std::cout
+          << cli::usage_line
+          << "Was every sample used exactly once, or as often as the job's "
+             "sampling says, and do\nall records of the run agree? Exit "
+             "code 0 only if so.\n";
       return 0;
     } else if (argument.starts_with("-")) {
       return cli::usage("unknown option " + argument);

@@ -6,6 +6,7 @@
 #include "data/prepared/job_tables.hpp"
 #include "data/prepared/prepared_set.hpp"
 #include "data/prepared/set_identity.hpp"
+#include "data/prepared/set_notes.hpp"
 #include "data/source/database_source.hpp"
 #include "data/source/row_faults.hpp"
 #include "data/source/table_survey.hpp"
@@ -43,10 +44,15 @@ data::source_request request_of(const data_order& order,
   return out;
 }
 
+void tell(const std::string& note) {
+  if (!note.empty())
+    std::cerr << "ballast: " << note << "\n";
+}
+
 /// Its chunks, each as its manifest says; throws what a run would refuse.
 void look_at_prepared(const data_order& order, bool as_json, json& all) {
   const auto set = data::prepare(order.what, data::default_cache_folder(),
-                                 {.stop = order.stop});
+                                 {.stop = order.stop, .warn = tell});
   const ledger::manifest& about = set->about();
   const auto read = [&](data::data_part part, const auto& chunks) {
     for (const ledger::chunk_info& one : chunks) {
@@ -172,6 +178,9 @@ int validate_data(const data_order& order) {
   if (what.data.test)
     clean =
         look_at(order, *what.data.test, "/data/test", as_json, all) && clean;
+  if (clean && what.train.sampling.kind != sampling_kind::once &&
+      what.data.train.format != source_format::prepared)
+    tell(data::check_uses(what, order.stop));
   if (what.data.on_error != error_policy::fail)
     return tell_left_out(order, as_json, std::move(all));
   if (as_json)

@@ -94,8 +94,12 @@ std::string key_of(const fragment_task& task) {
                                       : "test"];
   spec.erase("uri"); // the same file, wherever it lies
   json kept = json::array();
-  for (const column_to_keep& one : request.kept)
+  for (const column_to_keep& one : request.kept) {
     kept.push_back(one.name);
+    // The others may be features, too.
+    if (one.pointer == sampling_column_field)
+      kept.push_back("for sampling alone");
+  }
   json texts = json::array();
   for (const fragment_choice::left_out& one : task.choice.texts)
     texts.push_back(one.column); // the rest is for messages

@@ -1,13 +1,16 @@
 #include "data/prepared/job_tables.hpp"
 #include "data/source/table_values.hpp"
 
+#include "data/graph/graph_sources.hpp"
 #include "data/graph/temporary_folder.hpp"
 #include "data/operators/removed_rows.hpp"
+#include "data/operators/row_origin.hpp"
 #include "data/prepared/fragment_pool.hpp"
 #include "data/prepared/prepare_cache.hpp"
 #include "data/prepared/set_identity.hpp"
 #include "data/prepared/set_rows.hpp"
 #include "data/prepared/test_split.hpp"
+#include "data/prepared/use_order.hpp"
 #include "data/source/row_faults.hpp"
 #include "data/store/host_memory.hpp"
 #include "runtime/base/errors.hpp"
@@ -65,6 +68,34 @@ std::string read_quarantine(const prepared_set& of) {
   return out;
 }
 
+void tell_unusable(const job& what, const source_table& from, uint64_t row,
+                   const unusable_sample& why, row_faults& faults) {
+  const bool in_graph = what.data.train.format == source_format::graph;
+  const uint64_t number = from.source_row(row);
+  row_fault out;
+  out.source =
+      in_graph
+          ? names_of_sources(what.data).at(size_t(number / rows_of_source_max))
+          : "train";
+  out.row = number % rows_of_source_max + 1;
+  for (const source_table::file& one : from.files)
+    if (one.first_row <= number) {
+      out.file = one.path;
+      out.row = number - one.first_row + 1;
+    }
+  if (in_graph)
+    out.step = what.data.train.from;
+  out.column = what.train.sampling.column;
+  out.reason = why.cell.empty()
+                   ? "the value is missing; expected " + why.expected
+                   : "train.sampling expected " + why.expected;
+  out.values = {{out.column, why.cell}};
+  if (in_graph)
+    faults.add(number, out);
+  else
+    faults.add(out);
+}
+
 } // namespace
 
 rows_left_out left_out_by(job what, const store::work_watch& stop) {
@@ -96,6 +127,7 @@ job_tables::job_tables(const job& what,
                      what.data.test.has_value(), how);
   train = std::move(from.train);
   test = std::move(from.test);
+  choose_rows(what);
   divide(what);
   count_shared_origins(what.data);
 }
@@ -105,6 +137,9 @@ void job_tables::read(const job& what, const write_options& how) {
   const auto removed = removed_rows::of(what.data);
   row_faults* const bad = faults ? &*faults : nullptr;
   read_sources(what, how, bad, removed.get());
+  choose_rows(what);
+  if (bad != nullptr)
+    leave_out_unusable(what, *bad);
   const ledger::rejected_rows counts = left_out_counts(bad, removed.get());
   if (counts.read == 0)
     return; // nothing of such sources can be left out
@@ -160,7 +195,8 @@ void job_tables::read_test(
   widen(*test, stored);
 }
 
-void job_tables::divide(const job& what) {
+/// Which are the training rows, and which the test rows.
+void job_tables::choose_rows(const job& what) {
   train_rows.table = test_rows.table = &train;
   if (test) {
     test_rows = {&*test, row_numbers::all(test->rows)};
@@ -172,6 +208,31 @@ void job_tables::divide(const job& what) {
     test_rows.rows = row_numbers::some(chosen);
     train_rows.rows = row_numbers::without(train.rows, chosen);
   }
+}
+
+/// Training rows that `train.sampling` cannot use. The sampling of the test
+/// rows does not count.
+void job_tables::leave_out_unusable(const job& what, row_faults& faults) {
+  const std::vector<unusable_sample> unusable = unusable_samples(what, *this);
+  if (unusable.empty())
+    return;
+  std::vector<uint64_t> others;
+  others.reserve(train_rows.rows.size() - unusable.size());
+  auto next = unusable.begin();
+  for (uint64_t i = 0; i < train_rows.rows.size(); ++i) {
+    const uint64_t row = train_rows.rows[i];
+    if (next == unusable.end() || next->sample != i) {
+      others.push_back(row);
+      continue;
+    }
+    tell_unusable(what, train, row, *next++, faults);
+  }
+  train_rows.rows = row_numbers::some(others);
+  faults.check(true);
+}
+
+/// Bins, groups and what else is counted, of the rows that were chosen.
+void job_tables::divide(const job& what) {
   if (label_of(what) == label_kind::target)
     choose_bins();
   if (label_of(what) == label_kind::none)

@@ -62,6 +62,8 @@ private:
   void read_test(const job& what, const write_options& how,
                  source_request& request,
                  const std::function<source_table(const source_spec&)>& read);
+  void choose_rows(const job& what);
+  void leave_out_unusable(const job& what, row_faults& faults);
   void divide(const job& what);
   void count_shared_origins(const data_spec& data);
   void choose_joint_bins(size_t columns);

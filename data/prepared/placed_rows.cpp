@@ -1,10 +1,13 @@
 #include "data/prepared/placed_rows.hpp"
 #include "data/source/table_values.hpp"
 
+#include "data/prepared/use_order.hpp"
 #include "data/store/host_memory.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/placement/row_lists.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <span>
 #include <string>
 
@@ -21,6 +24,29 @@ std::span<const T> picked(std::span<const T> of_row, const row_numbers& rows,
   for (uint64_t i = 0; i < rows.size(); ++i)
     room.push_back(of_row[rows[i]]);
   return room;
+}
+
+/// Of a chunk, where rows have weights: its uses are rounded to whole ones for
+/// the run, by at most one, and so by a thirtieth.
+constexpr double uses_least = 32;
+/// Whatever that takes, a worker has so many chunks, and none is larger.
+constexpr uint64_t chunks_of_worker_least = 2;
+constexpr uint64_t chunk_bytes_most = uint64_t{64} << 20;
+
+/// Of the training set, where the job leaves it open.
+uint32_t chunk_rows_for_uses(const job& what, const job_tables& from) {
+  const uint64_t rows = from.train_rows.rows.size();
+  const uint32_t usual = chunk_rows_of(what, rows);
+  if (what.data.chunk_rows || !what.train.sampling.is_weighted())
+    return usual;
+  const double uses = uses_in_epoch(what, from);
+  const uint64_t row_bytes =
+      std::max<uint64_t>(from.train.row.features, 1) * sizeof(float);
+  const uint64_t most =
+      std::min(rows / what.elastic.workers / chunks_of_worker_least,
+               chunk_bytes_most / row_bytes);
+  const double wanted = std::ceil(uses_least * double(rows) / uses);
+  return std::max(usual, uint32_t(std::min(wanted, double(most))));
 }
 
 /// Of a row: its number, and which chunk it is in.
@@ -62,7 +88,7 @@ std::vector<balance::chunk_layout> place(const job& what,
       spec,
       {rows.size(), counted_by, histogram_bins(from.train.row), column, groups},
       place_rows(spec, of, what.elastic.workers, what.seed),
-      chunk_rows_of(what, rows.size()));
+      chunk_rows_for_uses(what, from));
 }
 
 std::vector<std::vector<chunk_id>>

@@ -116,7 +116,8 @@ void write_set(const job& what, const job_tables& from, ledger::manifest about,
   if (what.data.train.format == source_format::graph && !what.data.test)
     order.tested = from.test_rows.rows.listed();
   write_order(how.folder, order);
-  write_manifest(how.folder, std::move(about));
+  write_manifest(how.folder, std::move(about),
+                 sampling_of_set(what.train.sampling));
 }
 
 uint64_t rows_memory(const prepare_options& options) {
@@ -419,8 +420,11 @@ private:
 std::shared_ptr<prepared_set> prepare(const job& what,
                                       const fs::path& cache_folder,
                                       const prepare_options& options) {
-  if (what.data.train.format == source_format::prepared)
-    return open_set_in_store(what, cache_folder, options);
+  if (what.data.train.format == source_format::prepared) {
+    auto stored = open_set_in_store(what, cache_folder, options);
+    tell_of_uses(what, stored->about(), options.warn);
+    return stored;
+  }
   auto found = std::make_shared<found_files>();
   if (!what.data.graph.empty()) // those that nothing reads, too
     schemas_of_nodes(what.data, options.stop, found.get());
@@ -433,6 +437,7 @@ std::shared_ptr<prepared_set> prepare(const job& what,
     return second.find_or_make();
   };
   const std::shared_ptr<prepared_set> out = first->find_or_make();
+  tell_of_uses(what, out->about(), options.warn);
   // The set does not depend on it, but a run does.
   make_image_augment(what.data.augment, what.seed, out->about().row);
   return repairing_set(out, again);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -26,9 +27,10 @@ open_held(const std::filesystem::path& folder,
 ledger::manifest read_manifest(const std::filesystem::path& folder);
 
 /// Writes manifest.json with a checksum of its own, and the tables of a set of
-/// many chunks.
-void write_manifest(const std::filesystem::path& folder,
-                    ledger::manifest about);
+/// many chunks. `sampling`: what its weights and order are of, or null
+/// (sampling_of_set).
+void write_manifest(const std::filesystem::path& folder, ledger::manifest about,
+                    const nlohmann::json& sampling);
 
 /// Prepares a damaged set again; receives the description of the damage.
 using set_maker =

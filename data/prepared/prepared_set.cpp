@@ -3,6 +3,7 @@
 #include "data/base/content_hash.hpp"
 #include "data/fitting/state_files.hpp"
 #include "data/prepared/prepare_cache.hpp"
+#include "data/prepared/set_identity.hpp"
 #include "data/prepared/set_tables.hpp"
 #include "data/store/chunk_file.hpp"
 #include "runtime/base/json_text.hpp"
@@ -91,7 +92,8 @@ open_held(const fs::path& folder, std::shared_ptr<store::file_lock> in_use,
   return out;
 }
 
-void write_manifest(const fs::path& folder, ledger::manifest about) {
+void write_manifest(const fs::path& folder, ledger::manifest about,
+                    const nlohmann::json& sampling) {
   if (about.train.size() + about.test.size() > chunks_in_json_max) {
     const std::string chunks = chunk_table(about);
     write_small_file(folder / chunk_table_name, chunks);
@@ -101,6 +103,8 @@ void write_manifest(const fs::path& folder, ledger::manifest about) {
   }
   nlohmann::json content = about;
   name_states(folder, content);
+  if (!sampling.is_null())
+    content[sampling_key] = sampling;
   content[checksum_key] = text_checksum(content);
   write_small_file(folder / "manifest.json", json_text(content));
 }

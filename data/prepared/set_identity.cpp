@@ -11,6 +11,7 @@
 #include "runtime/placement/row_cells.hpp"
 #include "runtime/placement/target_bins.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace ballast::data {
@@ -21,6 +22,8 @@ using nlohmann::json;
 
 /// Increased when prepared sets of older builds must not be used any more.
 constexpr int format_of_sets = 3;
+/// Likewise, of sets for a sampling. 1: did not say for which.
+constexpr int format_of_samplings = 2;
 /// Likewise, of the rows of nodes that are kept.
 constexpr int format_of_nodes = 1;
 /// Increased when the same image files give other pixels.
@@ -141,21 +144,37 @@ void add_placement(const job& what, json& identity) {
     identity.erase("balanced");
 }
 
+/// In the order of the texts: another order of the lists is the same sampling.
+void add_sources(const sampling_spec& how, json& out) {
+  std::vector<size_t> order(how.values.size());
+  for (size_t i = 0; i < order.size(); ++i)
+    order[i] = i;
+  std::sort(order.begin(), order.end(),
+            [&](size_t a, size_t b) { return how.values[a] < how.values[b]; });
+  const auto add = [&](const char* name, const auto& list) {
+    if (list.size() != order.size())
+      return;
+    out[name] = json::array();
+    for (size_t i : order)
+      out[name].push_back(list[i]);
+  };
+  add("values", how.values);
+  add("proportion", how.proportion);
+  add("repeat", how.repeat);
+  add("choose", how.choose);
+}
+
 /// The order of the rows in a chunk, and what they weigh.
-void add_sampling(const sampling_spec& how, json& identity) {
-  if (how.kind == sampling_kind::once)
+void add_sampling(const job& what, json& identity) {
+  const sampling_spec& how = what.train.sampling;
+  json sampling = sampling_of_set(how);
+  if (sampling.is_null())
     return;
-  json& out = identity["sampling"];
-  out = {{"kind", to_string(how.kind)}};
-  if (how.beta)
-    out["beta"] = *how.beta;
-  if (!how.column.empty())
-    out["column"] = how.column;
-  if (how.kind == sampling_kind::sources)
-    out.update({{"values", how.values},
-                {"proportion", how.proportion},
-                {"repeat", how.repeat},
-                {"choose", how.choose}});
+  sampling["format"] = format_of_samplings;
+  // The length of an epoch decides how large chunks are.
+  if (!what.data.chunk_rows && how.rows)
+    sampling["rows"] = *how.rows;
+  identity["sampling"] = std::move(sampling);
 }
 
 } // namespace
@@ -203,7 +222,20 @@ std::vector<column_to_keep> kept_columns(const job& what) {
   if (!what.balance.group.empty())
     out.push_back({what.balance.group, "/balance/group"});
   if (!what.train.sampling.column.empty())
-    out.push_back({what.train.sampling.column, "/train/sampling/column"});
+    out.push_back({what.train.sampling.column, sampling_column_field});
+  return out;
+}
+
+nlohmann::json sampling_of_set(const sampling_spec& how) {
+  if (how.kind == sampling_kind::once)
+    return {};
+  json out{{"kind", to_string(how.kind)}};
+  if (how.beta)
+    out["beta"] = *how.beta;
+  if (!how.column.empty())
+    out["column"] = how.column;
+  if (how.kind == sampling_kind::sources)
+    add_sources(how, out);
   return out;
 }
 
@@ -234,7 +266,7 @@ nlohmann::json set_identity(const job& what, prepare_cache& cache,
                 {"bins_of_texts", placement::texts_max}});
   if (!what.balance.group.empty())
     out.update({{"group", what.balance.group}, {"order_of_groups", "lists"}});
-  add_sampling(what.train.sampling, out);
+  add_sampling(what, out);
   if (data.on_error != error_policy::fail)
     out["on_error"] = {to_string(data.on_error), data.errors_max};
   for (const pipeline_step& step : data.pipeline)
@@ -273,6 +305,10 @@ nlohmann::json rows_identity(const json& set_identity) {
                             "pipeline", "on_error"})
     if (set_identity.contains(field))
       out[field] = set_identity[field];
+  // Its column is no feature, and rows that have no weight may be left out.
+  if (set_identity.contains("sampling") &&
+      set_identity["sampling"].contains("column"))
+    out["sampling"] = set_identity["sampling"];
   return out;
 }
 

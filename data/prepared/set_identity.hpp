@@ -18,6 +18,16 @@ label_kind label_of(const job& what);
 /// training set has.
 std::vector<column_to_keep> kept_columns(const job& what);
 
+/// Of a job: the field with the column of its sampling, the last of those.
+inline constexpr const char* sampling_column_field = "/train/sampling/column";
+
+/// In a set's manifest.json: what its weights and the order of its rows are of.
+inline constexpr const char* sampling_key = "sampling";
+/// That: the part of `train.sampling` on which a set depends, the same of two
+/// samplings that use the rows of any set alike; their lengths and paces are of
+/// a run. Null: every row once, in any order.
+nlohmann::json sampling_of_set(const sampling_spec& how);
+
 /// Its hash is the key of the set. Reads the source files, or the cache's
 /// memory of their hashes.
 /// `found`: what is known of the files of stores; null: they are looked for.

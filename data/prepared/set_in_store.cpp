@@ -6,8 +6,10 @@
 #include "data/prepared/set_tables.hpp"
 #include "data/store/stored_set.hpp"
 #include "runtime/base/errors.hpp"
+#include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -16,6 +18,8 @@ namespace ballast::data {
 namespace fs = std::filesystem;
 
 namespace {
+
+using nlohmann::json;
 
 constexpr std::chrono::minutes longest_wait{5};
 
@@ -66,6 +70,46 @@ void check_fits(const job& what, const ledger::manifest& about) {
            std::string("has ") + has + ", which are not what the loss \"" +
                to_string(what.train.loss) + "\" is of",
            "/train/loss");
+}
+
+[[noreturn]] void refuse_sampling(const job& what, const std::string& field,
+                                  const std::string& why) {
+  refuse(what, why, ("/train/sampling/" + field).c_str());
+}
+
+/// `recorded`: what the set was prepared with; null: it does not say.
+void check_sampling(const job& what, const json& recorded,
+                    const ledger::manifest& about) {
+  const json wanted = sampling_of_set(what.train.sampling);
+  if (wanted.is_null())
+    return; // any rows in any order serve it
+  if (recorded.is_null() && about.order == ledger::row_layout::any)
+    refuse_sampling(
+        what, "kind",
+        "was prepared without /train/sampling, so that its rows lie "
+        "in another order; leave it out here, or prepare the set "
+        "again with what is said here");
+  if (recorded.is_null()) {
+    // Rows lie by class without weights for this alone.
+    const bool weighs =
+        std::any_of(about.train.begin(), about.train.end(),
+                    [](const auto& one) { return !one.weights.empty(); });
+    if (what.train.sampling.kind == sampling_kind::stratified && !weighs &&
+        about.order == ledger::row_layout::by_class)
+      return;
+    refuse_sampling(what, "kind",
+                    "was prepared by an earlier build, and does not say for "
+                    "which sampling its weights and the order of its rows are; "
+                    "prepare it again, or leave /train/sampling out");
+  }
+  for (const char* field :
+       {"kind", "column", "beta", "values", "proportion", "repeat", "choose"})
+    if (recorded.value(field, json()) != wanted.value(field, json()))
+      refuse_sampling(what, field,
+                      "was prepared with the sampling " + json_text(recorded) +
+                          ", not " + json_text(wanted) +
+                          "; say the same here, leave /train/sampling out, or "
+                          "prepare the set again with what is said here");
 }
 
 /// Of what is wrong with the copy of a set: with the set, and what to do there.
@@ -162,6 +206,8 @@ open_set_in_store(const job& what, const fs::path& cache_folder,
                         damaged.what_failed().pointer);
   }
   check_fits(what, about);
+  check_sampling(what, json::parse(manifest).value(sampling_key, json()),
+                 about);
   cache.touch(key);
   return std::make_shared<set_in_store>(uri, cache.folder_of(key),
                                         std::move(about), lock);

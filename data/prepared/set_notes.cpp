@@ -1,8 +1,16 @@
 #include "data/prepared/set_notes.hpp"
 
+#include "data/graph/temporary_folder.hpp"
+#include "data/prepared/job_tables.hpp"
+#include "data/prepared/placed_rows.hpp"
 #include "data/prepared/set_identity.hpp"
+#include "data/prepared/use_order.hpp"
 #include "data/source/column_choice.hpp"
+#include "data/store/host_memory.hpp"
+#include "runtime/base/counted.hpp"
 #include "runtime/base/printable.hpp"
+#include "runtime/ledger/epoch_uses.hpp"
+#include "runtime/ledger/use_rounding.hpp"
 
 #include <algorithm>
 
@@ -68,6 +76,66 @@ std::vector<std::string> notes_of(const job& what,
                   "training set, too, so the test is easier than it should be; "
                   "split before rows are repeated or joined, or by \"group\"");
   return out;
+}
+
+std::string note_of_uses(const job& what, const ledger::manifest& about) {
+  const sampling_spec& how = what.train.sampling;
+  const ledger::use_rounding found = ledger::rounding_of(how, what.seed, about);
+  if (!found.any())
+    return {};
+  std::string out = "/train/sampling: an epoch has " +
+                    counted(found.uses, "use") + " for " +
+                    counted(found.chunks, "chunk") +
+                    " of rows, and those of a chunk are whole and the same in "
+                    "every epoch: ";
+  if (found.unused > 0)
+    out += counted(found.unused, "chunk") + " (" +
+           counted(found.unused_rows, "row") +
+           " with a weight above 0) will never be used";
+  if (found.far_off > 0)
+    out += (found.unused > 0 ? ", of the others " : "") +
+           counted(found.far_off, "chunk") +
+           " will be used over a tenth more or less often than by weight";
+  return out + "; for fewer of these " +
+         (how.counts_uses() ? "use rows more often"
+                            : "raise /train/sampling/rows") +
+         ", or prepare the set with a larger /data/chunk_rows";
+}
+
+std::string check_uses(const job& what, const store::work_watch& stop) {
+  constexpr uint64_t part = 4; // as when a set is prepared
+  const sampling_spec& how = what.train.sampling;
+  const rows_folder folder = rows_folder::make();
+  const job_tables from(
+      what,
+      write_options{folder.path(), available_memory_bytes() / part, stop});
+  std::vector<balance::chunk_layout> lists = place(what, from);
+  const std::vector<double> weights = order_for_uses(what, from, lists);
+  if (!how.is_weighted())
+    return {};
+  ledger::manifest about;
+  for (const source_table::file& one : from.train.files)
+    about.sources.push_back(one.path);
+  about.order = ledger::order_for(how.kind);
+  about.train_rows = from.train_rows.rows.size();
+  const auto chunks = chunks_of(lists);
+  for (const auto& rows : chunks) {
+    ledger::chunk_info& one = about.train.emplace_back();
+    one.rows = uint32_t(rows.size());
+  }
+  describe_weights(weights, chunks, about.train);
+  if (failure none = ledger::epoch_uses::mistake(how, about))
+    throw ballast_error(none);
+  return note_of_uses(what, about);
+}
+
+void tell_of_uses(const job& what, const ledger::manifest& about,
+                  const std::function<void(const std::string&)>& warn) {
+  if (failure none = ledger::epoch_uses::mistake(what.train.sampling, about))
+    throw ballast_error(none);
+  const std::string note = note_of_uses(what, about);
+  if (warn && !note.empty())
+    warn(note);
 }
 
 } // namespace ballast::data

@@ -1,5 +1,6 @@
 #include "data/prepared/use_order.hpp"
 
+#include "data/prepared/set_identity.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/printable.hpp"
 #include "runtime/base/random.hpp"
@@ -9,6 +10,7 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -17,7 +19,10 @@ namespace ballast::data {
 namespace {
 
 constexpr uint64_t stream_interleave = 0x696E7465726CULL; // "interl"
-const char* const sampling_column = "/train/sampling/column";
+// What a cell of that column should be.
+const char* const a_weight = "a number from 0";
+const char* const a_score = "a number";
+const char* const a_source = "one of /train/sampling/values";
 
 /// The class, or bin, of each training sample, as balancing counts it.
 class bins_of_samples {
@@ -68,6 +73,19 @@ public:
     }
     return out;
   }
+  /// Those of them for which `is_known(text)` is false.
+  template <class Known>
+  std::vector<unusable_sample> without(const std::string& expected,
+                                       Known is_known) const {
+    std::vector<bool> known;
+    for (const std::string& text : column_.texts)
+      known.push_back(is_known(text));
+    std::vector<unusable_sample> out;
+    for (uint64_t i = 0; i < rows_.size(); ++i)
+      if (const uint32_t cell = column_.cells[rows_[i]]; !known[cell])
+        out.push_back({i, column_.texts[cell], expected});
+    return out;
+  }
   /// Rows of each text, by its place in `texts`.
   std::vector<uint64_t> count(const std::vector<std::string>& texts) const {
     std::vector<uint64_t> of_text(column_.texts.size());
@@ -93,7 +111,7 @@ private:
                             (text.empty() ? std::string("has no value")
                                           : "is \"" + printable(text) + "\"") +
                             "; expected " + expected,
-                        sampling_column);
+                        sampling_column_field);
   }
 
   const std::string name_;
@@ -109,6 +127,11 @@ std::optional<double> read_number(const std::string& text) {
   if (error != std::errc{} || rest != end || !std::isfinite(out))
     return std::nullopt;
   return out;
+}
+
+std::optional<double> read_weight(const std::string& text) {
+  const auto out = read_number(text);
+  return out && *out >= 0 ? out : std::nullopt;
 }
 
 std::vector<double> weights_of_classes(const job& what,
@@ -146,13 +169,12 @@ std::vector<double> weights_of_sources(const sampling_spec& how,
     of_text[how.values[i]] =
         each || rows[i] == 0 ? said : said / double(rows[i]);
   }
-  return cells.by_sample("one of /train/sampling/values",
-                         [&](const std::string& text) -> std::optional<double> {
-                           const auto found = of_text.find(text);
-                           return found == of_text.end()
-                                      ? std::nullopt
+  return cells.by_sample(
+      a_source, [&](const std::string& text) -> std::optional<double> {
+        const auto found = of_text.find(text);
+        return found == of_text.end() ? std::nullopt
                                       : std::optional(found->second);
-                         });
+      });
 }
 
 std::vector<double> weights_of(const job& what, const job_tables& from,
@@ -164,11 +186,7 @@ std::vector<double> weights_of(const job& what, const job_tables& from,
   const sampling_cells cells(what, from);
   if (how.kind == sampling_kind::sources)
     return weights_of_sources(how, cells);
-  return cells.by_sample("a number from 0",
-                         [](const std::string& text) -> std::optional<double> {
-                           const auto out = read_number(text);
-                           return out && *out >= 0 ? out : std::nullopt;
-                         });
+  return cells.by_sample(a_weight, read_weight);
 }
 
 /// Every stretch of the list has every class in the list's proportions, within
@@ -225,6 +243,40 @@ void stratify(const job& what, const bins_of_samples& bin,
 
 } // namespace
 
+std::vector<unusable_sample> unusable_samples(const job& what,
+                                              const job_tables& from) {
+  const sampling_spec& how = what.train.sampling;
+  if (how.column.empty())
+    return {};
+  const sampling_cells cells(what, from);
+  if (how.kind == sampling_kind::curriculum)
+    return cells.without(a_score, [](const std::string& text) {
+      return read_number(text).has_value();
+    });
+  if (how.kind == sampling_kind::weighted)
+    return cells.without(a_weight, [](const std::string& text) {
+      return read_weight(text).has_value();
+    });
+  return cells.without(a_source, [&](const std::string& text) {
+    return std::find(how.values.begin(), how.values.end(), text) !=
+           how.values.end();
+  });
+}
+
+double uses_in_epoch(const job& what, const job_tables& from) {
+  const sampling_spec& how = what.train.sampling;
+  if (!how.counts_uses())
+    return double(how.rows.value_or(from.train_rows.rows.size()));
+  if (how.repeat.empty())
+    return std::accumulate(how.choose.begin(), how.choose.end(), 0.0);
+  const std::vector<uint64_t> rows =
+      sampling_cells(what, from).count(how.values);
+  double out = 0;
+  for (size_t i = 0; i < rows.size(); ++i)
+    out += double(rows[i]) * how.repeat[i];
+  return out;
+}
+
 std::vector<double> order_for_uses(const job& what, const job_tables& from,
                                    std::vector<balance::chunk_layout>& lists) {
   const sampling_spec& how = what.train.sampling;
@@ -237,7 +289,7 @@ std::vector<double> order_for_uses(const job& what, const job_tables& from,
   }
   if (how.kind == sampling_kind::curriculum) {
     const std::vector<double> scores =
-        sampling_cells(what, from).by_sample("a number", read_number);
+        sampling_cells(what, from).by_sample(a_score, read_number);
     for (balance::chunk_layout& list : lists)
       sort_in_chunks(list, [&](uint64_t sample) { return scores[sample]; });
     return {};

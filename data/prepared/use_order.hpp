@@ -9,10 +9,25 @@
 #include "runtime/job/job.hpp"
 #include "runtime/ledger/manifest.hpp"
 
+#include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace ballast::data {
+
+/// A training sample whose cell of the sampling's column says nothing.
+struct unusable_sample {
+  uint64_t sample = 0;
+  std::string cell;
+  std::string expected;
+};
+/// Ascending. What order_for_uses refuses.
+std::vector<unusable_sample> unusable_samples(const job& what,
+                                              const job_tables& from);
+
+/// Uses in an epoch, of a sampling with weights.
+double uses_in_epoch(const job& what, const job_tables& from);
 
 /// Changes which rows of a list share a chunk (`stratified`), and the order of
 /// the rows in each: by class and weight, or by score. Returns the weight of

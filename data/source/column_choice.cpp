@@ -50,6 +50,15 @@ struct column_finder {
   }
 };
 
+/// That of the job's sampling is no feature unless the job names it as one.
+std::optional<size_t> sampling_column(const source_request& request,
+                                      const column_finder& in) {
+  for (const column_to_keep& one : request.kept)
+    if (one.pointer == "/train/sampling/column")
+      return in.find(one.name, one.pointer);
+  return std::nullopt;
+}
+
 bool is_a_number(std::string_view cell) {
   double ignored = 0;
   return parse_number(cell, ignored) == parsed::number;
@@ -101,8 +110,9 @@ column_choice choose_columns(const std::string& file,
     out.kept.push_back(in.find(one.name, one.pointer));
   if (names.empty()) {
     std::set<std::string> seen;
+    const std::optional<size_t> sampling = sampling_column(request, in);
     for (size_t i = 0; i < columns.size(); ++i)
-      if (i != out.label && columns[i].numeric) {
+      if (i != out.label && i != sampling && columns[i].numeric) {
         if (!seen.insert(columns[i].name).second)
           in.find(columns[i].name,
                   features_field); // reports that it occurs twice

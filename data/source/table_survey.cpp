@@ -156,8 +156,11 @@ public:
            one.numeric && !(one.later && chosen_by_content(spec_, request_))});
     const column_choice choice = choose_columns(printable(out_.files.at(0)),
                                                 columns, spec_, request_, {});
-    for (size_t i : choice.kept)
-      use(i, column_use::balanced, "balance.by or balance.group names it");
+    for (size_t i = 0; i < choice.kept.size(); ++i)
+      use(choice.kept[i], column_use::balanced,
+          request_.kept.at(i).pointer == "/train/sampling/column"
+              ? "train.sampling names it"
+              : "balance.by or balance.group names it");
     for (size_t i : choice.features)
       use(i, column_use::feature,
           spec_.features.empty() ? "numbers" : "features names it");

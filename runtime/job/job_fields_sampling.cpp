@@ -2,6 +2,7 @@
 #include "runtime/job/job_field.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace ballast {
@@ -60,6 +61,11 @@ void check_values(const sampling_spec& in, mistakes_t& mistakes) {
       refuse_sampling(mistakes, at + "/" + one.name,
                       "all are 0; expected at least one above 0");
   }
+  for (size_t i = 0; i < in.choose.size(); ++i)
+    if (in.choose[i] != std::floor(in.choose[i]))
+      refuse_sampling(mistakes, at + "/choose/" + std::to_string(i),
+                      "is no whole number; expected how many uses these rows "
+                      "have in an epoch");
   if (in.rows && in.counts_uses())
     refuse_sampling(mistakes, at + "/rows",
                     "follows from \"repeat\" or \"choose\"; leave it out, or "
@@ -88,7 +94,8 @@ void add_source_fields(std::vector<job_field>& f) {
   add_field(
       f, at + "/choose",
       [](job& j) -> field_place { return &j.train.sampling.choose; },
-      "For each value: how many uses its rows have together in an epoch.")
+      "For each value: how many uses its rows have together in an epoch, a "
+      "whole number.")
       .between(0, 4e9)
       .only_with("kind", sampling_kind::sources);
 }
@@ -115,7 +122,8 @@ void add_sampling_fields(std::vector<job_field>& f) {
       f, at + "/column",
       [](job& j) -> field_place { return &j.train.sampling.column; },
       "The column of weights (numbers from 0), of texts, or of scores (any "
-      "numbers, the easiest first). It need not be one of the features.")
+      "numbers, the easiest first). The model sees it only if `features` "
+      "names it.")
       .must()
       .only_with("kind", sampling_kind::weighted, sampling_kind::sources,
                  sampling_kind::curriculum);

@@ -47,6 +47,7 @@ audit::audit(audit_input input)
     : input_(std::move(input)), rows_(rows_of(input_)), replay_(input_.run),
       epoch_uses_(new_counter()) {
   report_.traced = input_.traced;
+  report_.of_uses = input_.run.config.uses != nullptr;
   uint64_t offset = 0;
   for (uint32_t rows : rows_of_chunks(input_)) {
     chunk_offset_.push_back(offset);

@@ -54,6 +54,7 @@ struct audit_report {
   sample_counts ledger; // by plans and steps
   sample_counts traces; // by the traces of committed steps; 0 without them
   bool traced = false;
+  bool of_uses = false; // by the job's sampling; else each sample once
   uint64_t epochs_finished = 0;
   uint64_t steps_committed = 0; // lines of steps.jsonl
   uint64_t trace_lines = 0;     // of committed steps

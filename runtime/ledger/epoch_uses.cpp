@@ -1,11 +1,13 @@
 #include "runtime/ledger/epoch_uses.hpp"
 
 #include "runtime/base/check.hpp"
+#include "runtime/base/printable.hpp"
 #include "runtime/base/random.hpp"
 #include "runtime/ledger/permutation.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <numeric>
 #include <utility>
 
@@ -52,6 +54,23 @@ std::vector<uint64_t> uses_of_chunks(const sampling_spec& how, uint64_t seed,
 
 failure no_uses(const std::string& why) {
   return {errc::invalid_data, "/train/sampling: " + why, "/train/sampling"};
+}
+
+std::string in_digits(double number) {
+  char out[32];
+  std::snprintf(out, sizeof out, "%.6g", number);
+  return out;
+}
+
+/// For a message: " (column "w" of a.csv)".
+std::string weights_come_from(const sampling_spec& how, const manifest& set) {
+  std::string out;
+  if (!how.column.empty())
+    out = "column \"" + printable(how.column) + "\"";
+  for (size_t i = 0; i < std::min<size_t>(set.sources.size(), 1); ++i)
+    out += (out.empty() ? "" : " of ") + printable(set.sources[i]) +
+           (set.sources.size() > 1 ? " and others" : "");
+  return out.empty() ? out : " (" + out + ")";
 }
 
 } // namespace
@@ -124,8 +143,9 @@ failure epoch_uses::mistake(const sampling_spec& how, const manifest& set) {
   const std::vector<double> weights = weights_of_chunks(set);
   const double total = std::accumulate(weights.begin(), weights.end(), 0.0);
   if (!(total > 0) || !std::isfinite(total))
-    return no_uses("the weights of all rows add up to " +
-                   std::to_string(total) + "; expected a finite sum above 0");
+    return no_uses("the weights of all rows" + weights_come_from(how, set) +
+                   " add up to " + in_digits(total) +
+                   "; expected a finite sum above 0");
   const double uses = double(uses_in_epoch(how, set, weights));
   if (uses < 1)
     return no_uses("an epoch would use no row; expected at least one use");

@@ -155,7 +155,13 @@ row_ref sequence::draw() {
   BALLAST_CHECK(rows_left_ > 0, "a draw needs a row that is left");
   size_t which = pick();
   const interval& piece = layout_->intervals[which];
-  return {piece.chunk, order_of(which)[piece.begin + cursors_[which] - 1]};
+  const row_ref out{piece.chunk,
+                    order_of(which)[piece.begin + cursors_[which] - 1]};
+  // What a window has left behind is not drawn from again. Another interval of
+  // the chunk makes the order anew.
+  if (layout_->window > 0 && cursors_[which] == rows(piece))
+    orders_[layout_->chunk_index[which]].reset();
+  return out;
 }
 
 void sequence::draw(uint64_t count, std::vector<row_ref>& out) {

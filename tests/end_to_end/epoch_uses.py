@@ -207,8 +207,30 @@ class EpochUses(Recovery):
         one, run = self.begin(job)
         os.kill(one.pid, signal.SIGKILL)
         one.wait(30)
-        self.ballast("run", "--resume", run, "--no-progress", seconds=120)
+        done = self.ballast("run", "--resume", run, "--no-progress",
+                            seconds=120)
         self.audited(run, 200 * ROWS)
+        # Not every sample once, so that is not what is said.
+        self.assertIn(f"{200 * ROWS} uses expected, {200 * ROWS} as planned",
+                      done.out)
+        self.assertIn(f"{200 * ROWS} of {200 * ROWS} uses as planned",
+                      self.ballast("audit", run).out)
+
+    def test_chunks_that_are_never_used_are_told_of(self):
+        job = self.job({"kind": "class_balanced", "rows": 60},
+                       data={"chunk_rows": 10})
+        for words in (("validate", "--data", job), ("data", "prepare", job),
+                      ("run", job, "--run-dir", self.folder / "told",
+                       "--no-progress")):
+            with self.subTest(words[0]):
+                said = self.ballast(*words)
+                self.assertIn("will never be used", said.err)
+                self.assertIn("raise /train/sampling/rows", said.err)
+        # Where the job leaves it open, chunks are large enough for its uses.
+        said = self.ballast("data", "prepare", self.job(
+            {"kind": "class_balanced", "rows": 120},
+            data={"chunk_rows": None}))
+        self.assertNotIn("will never be used", said.err)
 
     def test_mistakes_name_the_row_the_column_and_what_to_do(self):
         def told(sampling, *parts, rows=None, code=2, **more):
@@ -246,7 +268,8 @@ class EpochUses(Recovery):
              "rows.csv: row 101, column \"w\" has no value", rows=rows)
         for row in rows:
             row["w"] = 0
-        told({"kind": "weighted", "column": "w"}, "add up to 0", rows=rows)
+        told({"kind": "weighted", "column": "w"},
+             'column "w" of ', "rows.csv) add up to 0", rows=rows)
         told({"kind": "curriculum", "column": "from"},
              "column \"from\" is \"web\"; expected a number")
 

@@ -82,6 +82,23 @@ class Importance(BallastTest):
         self.assertIn('"used" has sample 3999999, which is not among the '
                       '"ids" of the step', said)
 
+    def test_a_resumed_run_says_from_which_step_on_it_counts(self):
+        one, run = self.new_run(EXAMPLE, *PATIENT, *ALWAYS,
+                                "--set", "/train/epochs=200",
+                                "--set", "/checkpoint/every_steps=20")
+        wait_until(lambda: self.committed(run) > 100, f"steps of {one}")
+        os.kill(one.pid, signal.SIGKILL)
+        one.wait(30)
+        done = self.ballast("run", "--resume", run, "--no-progress",
+                            seconds=120)
+        report = read_json(run / "report.json")
+        since = report["importance"]["since_step"]
+        self.assertGreaterEqual(since, 20)
+        self.assertIn(f"(after step {since})", done.out)
+        workers = read_json(run / "job.json")["elastic"]["workers"]
+        self.assertGreaterEqual(report["importance"]["worker_steps"],
+                                workers * (report["steps"] - since))
+
     def test_the_same_seed_draws_the_same_rows(self):
         outcomes = []
         for _ in range(2):

@@ -42,7 +42,8 @@ protected:
   void TearDown() override { fs::remove_all(folder_); }
 
   /// 2 workers, 4 chunks of 25 rows, batches of 8, 2 epochs: 26 steps.
-  void write_run(uint64_t steps, bool traced, const std::string& state = "") {
+  void write_run(uint64_t steps, bool traced, const std::string& state = "",
+                 const json& importance = json()) {
     ledger::manifest set;
     for (uint32_t id = 0; id < 4; ++id) {
       ledger::chunk_info chunk;
@@ -65,6 +66,8 @@ protected:
     store::journal book = store::journal::open_for_writing(folder_);
     json job{{"train", {{"epochs", 2}, {"global_batch", 8}}},
              {"trace_samples", traced}};
+    if (!importance.is_null())
+      job["train"]["importance"] = importance;
     book.record_run({"test-1", config.seed, 100, job});
     book.record_change(
         {generation{1}, {{workers[0], "w1", 1}, {workers[1], "w.2", 1}}}, first,
@@ -178,8 +181,27 @@ TEST_F(audit_run, finds_what_was_changed_in_each_file) {
   }
 }
 
+TEST_F(audit_run, no_samples_are_drawn_where_the_job_draws_none) {
+  for (const json& importance : {json(), json{{"by", "none"}}}) {
+    fs::remove(folder_ / "ledger.sqlite");
+    fs::remove(folder_ / "steps.jsonl");
+    fs::remove_all(folder_ / "trace");
+    fs::create_directory(folder_ / "trace");
+    write_run(26, true, "done", importance);
+    ASSERT_EQ(problems(), "");
+    const fs::path file = folder_ / "trace/w1.1.jsonl";
+    const std::string before = read_text(file);
+    json line = json::parse(before.substr(0, before.find('\n')));
+    line["used"] = {line["ids"][0]};
+    write_text(file, line.dump() + before.substr(before.find('\n')));
+    EXPECT_EQ(problems(), "trace/w1.1.jsonl line 1: \"used\" is there, but the "
+                          "job has no train.importance\n");
+  }
+}
+
 TEST_F(audit_run, used_samples_are_some_of_those_of_their_step) {
-  write_run(26, true, "done");
+  // Of 6 samples of the first worker 2, of 2 of the second 1.
+  write_run(26, true, "done", {{"by", "loss"}, {"keep", 0.3}});
   const fs::path file = folder_ / "trace/w1.1.jsonl";
   const std::string before = read_text(file);
   const json first = json::parse(before.substr(0, before.find('\n')));
@@ -191,9 +213,21 @@ TEST_F(audit_run, used_samples_are_some_of_those_of_their_step) {
     return problems();
   };
   const json& ids = first["ids"];
-  ASSERT_GE(ids.size(), 3U);
+  ASSERT_EQ(ids.size(), 6U);
   EXPECT_EQ(problems_with({ids[2], ids[0]}), "");
-  EXPECT_EQ(problems_with(json::array()), "");
+  for (const json& other : {json::array(), json::array({ids[2]}),
+                            json::array({ids[2], ids[1], ids[0]}), ids}) {
+    EXPECT_EQ(problems_with(other),
+              "trace/w1.1.jsonl line 1: \"used\" has " +
+                  std::to_string(other.size()) +
+                  " samples; of the 6 of the step 2 are drawn\n");
+  }
+  EXPECT_EQ(problems_with(nullptr),
+            "trace/w1.1.jsonl line 1: \"used\" is null; expected a list of "
+            "samples\n");
+  EXPECT_EQ(problems_with({"a", ids[0]}),
+            "trace/w1.1.jsonl line 1: \"used\" has \"a\", which is no "
+            "sample\n");
   EXPECT_EQ(problems_with({ids[1], 4711}),
             "trace/w1.1.jsonl line 1: \"used\" has sample 4711, which is not "
             "among the \"ids\" of the step\n");

@@ -51,5 +51,15 @@ TEST(report, shows_what_is_known) {
             R"({"expected":60000,"once":60000,"lost":0,"repeated":0})");
 }
 
+TEST(report, says_from_which_step_on_it_counts_what_only_workers_tell) {
+  run_report report;
+  report.importance = importance_result{16, 8, 50, 15, 0};
+  EXPECT_EQ(to_json(report)["importance"].dump(),
+            R"({"worker_steps":16,"drawn":8,"mean_rows":50.0,)"
+            R"("mean_gradient_rows":15.0})");
+  report.importance->since_step = 40;
+  EXPECT_EQ(to_json(report)["importance"]["since_step"], 40);
+}
+
 } // namespace
 } // namespace ballast::monitor

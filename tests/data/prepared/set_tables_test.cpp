@@ -89,7 +89,7 @@ TEST(set_tables, for_workers_are_without_labels) {
 
 TEST(set_tables, of_few_chunks_are_not_written) {
   const temporary_folder folder;
-  write_manifest(folder / "", set_of(7));
+  write_manifest(folder / "", set_of(7), nullptr);
   EXPECT_FALSE(std::filesystem::exists(folder / chunk_table_name));
   std::ifstream in(folder / "manifest.json");
   const auto read = nlohmann::json::parse(in).get<ledger::manifest>();
@@ -99,7 +99,7 @@ TEST(set_tables, of_few_chunks_are_not_written) {
 TEST(set_tables, of_many_chunks_lie_beside_a_small_manifest) {
   const temporary_folder folder;
   const ledger::manifest before = set_of(chunks_in_json_max + 3);
-  write_manifest(folder / "", before);
+  write_manifest(folder / "", before, nullptr);
   EXPECT_LT(std::filesystem::file_size(folder / "manifest.json"), 50'000u);
   std::ifstream in(folder / "manifest.json");
   auto after = nlohmann::json::parse(in).get<ledger::manifest>();
@@ -113,7 +113,7 @@ TEST(set_tables, of_many_chunks_lie_beside_a_small_manifest) {
 
 TEST(set_tables, a_manifest_that_was_cut_off_says_so) {
   const temporary_folder folder;
-  write_manifest(folder / "", set_of(7));
+  write_manifest(folder / "", set_of(7), nullptr);
   std::filesystem::resize_file(folder / "manifest.json", 100);
   EXPECT_THAT(message_of([&] { read_manifest(folder / ""); }),
               testing::AllOf(HasSubstr("manifest.json: is damaged or was cut "
@@ -123,7 +123,7 @@ TEST(set_tables, a_manifest_that_was_cut_off_says_so) {
 
 TEST(set_tables, that_are_damaged_are_named) {
   const temporary_folder folder;
-  write_manifest(folder / "", set_of(chunks_in_json_max + 3));
+  write_manifest(folder / "", set_of(chunks_in_json_max + 3), nullptr);
   std::ifstream in(folder / "manifest.json");
   auto about = nlohmann::json::parse(in).get<ledger::manifest>();
   const std::filesystem::path file = folder / chunk_table_name;

@@ -1,11 +1,15 @@
 #include "data/prepared/prepared_set.hpp"
+#include "data/prepared/set_notes.hpp"
 #include "data/prepared/set_tables.hpp"
+#include "data/source/row_faults.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/ledger/epoch_uses.hpp"
 #include "tests/data/source_builders.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <gmock/gmock.h>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -160,6 +164,110 @@ TEST(order_for_uses, names_the_row_that_has_no_weight) {
     EXPECT_THAT(error.what(), HasSubstr("holes.csv: row 2, column \"w\" has no "
                                         "value; expected a number from 0"));
   }
+}
+
+TEST(order_for_uses, leaves_rows_without_a_weight_out_if_the_job_says_so) {
+  temporary_folder folder;
+  std::string text = "x,kind,w\n";
+  for (int i = 0; i < 40; ++i)
+    text += std::to_string(i) + "," + std::to_string(i % 2) + "," +
+            (i == 3    ? "nan"
+             : i == 8  ? "-5"
+             : i == 13 ? ""
+             : i == 20 ? "inf"
+                       : "1") +
+            "\n";
+  job what = job_with(folder, sampling_kind::weighted, "w");
+  what.data.train.uri = folder.write("holes.csv", text);
+  what.data.on_error = error_policy::quarantine;
+  what.data.errors_max = 0.2;
+  const auto set = prepare(what, folder / "cache");
+  EXPECT_EQ(set->about().train_rows, 36u);
+  ASSERT_TRUE(set->about().rejected);
+  EXPECT_EQ(*set->about().rejected, (ledger::rejected_rows{40, 4, 4}));
+  std::ifstream in(set->folder() / quarantine_name);
+  const std::string lines(std::istreambuf_iterator<char>(in), {});
+  EXPECT_THAT(lines, HasSubstr("holes.csv\",\"row\":9,\"column\":\"w\""));
+  EXPECT_THAT(lines, HasSubstr("expected a number from 0"));
+  what.data.errors_max = 0.05;
+  EXPECT_THROW(prepare(what, folder / "cache"), ballast_error);
+  // Who does not look at that column has the other rows, too.
+  what.data.errors_max = 0.2;
+  what.train.sampling = {};
+  EXPECT_EQ(prepare(what, folder / "cache")->about().train_rows, 40u);
+}
+
+TEST(order_for_uses, leaves_rows_of_texts_that_are_not_listed_out_likewise) {
+  temporary_folder folder;
+  std::string text = "x,kind,from\n";
+  for (int i = 0; i < 40; ++i)
+    text += std::to_string(i) + "," + std::to_string(i % 2) + "," +
+            (i == 5       ? "c"
+             : i % 2 == 0 ? "a"
+                          : "b") +
+            "\n";
+  job what = job_with(folder, sampling_kind::sources, "from");
+  what.data.train.uri = folder.write("sources.csv", text);
+  what.train.sampling.values = {"a", "b"};
+  what.train.sampling.repeat = {1, 2};
+  EXPECT_THROW(prepare(what, folder / "cache"), ballast_error);
+  what.data.on_error = error_policy::skip;
+  what.data.errors_max = 0.2;
+  EXPECT_EQ(prepare(what, folder / "cache")->about().train_rows, 39u);
+}
+
+TEST(order_for_uses, keeps_its_column_from_the_model_unless_it_is_a_feature) {
+  temporary_folder folder;
+  job what = job_with(folder, sampling_kind::weighted, "w");
+  what.data.train.features = {};
+  EXPECT_EQ(prepare(what, folder / "cache")->about().row.features, 2u);
+  what.data.train.features = {"x", "w", "s"};
+  EXPECT_EQ(prepare(what, folder / "cache")->about().row.features, 3u);
+  // Another job does not take these rows for all columns.
+  what.data.train.features = {};
+  what.train.sampling = {};
+  EXPECT_EQ(prepare(what, folder / "cache")->about().row.features, 3u);
+}
+
+TEST(order_for_uses, cuts_chunks_that_have_some_uses_each) {
+  temporary_folder folder;
+  const auto chunks = [&](const job& what) {
+    return prepare(what, folder / "cache")->about().train.size();
+  };
+  job what = job_with(folder, sampling_kind::class_balanced);
+  what.data.chunk_rows = std::nullopt;
+  EXPECT_LE(chunks(what), 4u); // 45 rows of a worker; 32 uses a chunk
+  EXPECT_GE(chunks(what), 4u);
+  what.train.sampling.rows = 90 * 16; // 16 uses a row
+  EXPECT_GE(chunks(what), 40u);
+  what.train.sampling.rows = 10; // but two chunks for each worker
+  EXPECT_GE(chunks(what), 4u);
+  what.train.sampling = {};
+  EXPECT_GE(chunks(what), 90u);
+  what = job_with(folder, sampling_kind::sources, "w");
+  what.data.chunk_rows = std::nullopt;
+  what.train.sampling.values = {"0", "1", "2"};
+  what.train.sampling.repeat = {8, 8, 8};
+  EXPECT_GE(chunks(what), 20u);
+}
+
+TEST(order_for_uses, tells_of_chunks_that_are_never_used) {
+  temporary_folder folder;
+  job what = job_with(folder, sampling_kind::class_balanced);
+  what.train.sampling.rows = 3;
+  std::string told;
+  const auto tell = [&] {
+    told.clear();
+    prepare(what, folder / "cache",
+            {.warn = [&](const std::string& line) { told += line + "\n"; }});
+    return told;
+  };
+  EXPECT_THAT(tell(), HasSubstr("will never be used"));
+  EXPECT_THAT(tell(), HasSubstr("raise /train/sampling/rows")); // once more
+  EXPECT_THAT(check_uses(what, {}), HasSubstr("will never be used"));
+  what.train.sampling.rows = 3000;
+  EXPECT_EQ(tell(), "");
+  EXPECT_EQ(check_uses(what, {}), "");
 }
 
 } // namespace

@@ -42,6 +42,15 @@ TEST(job_sampling, is_read_and_written) {
             "from");
 }
 
+TEST(job_sampling, chooses_whole_numbers_of_uses) {
+  const json said{{"kind", "sources"},
+                  {"column", "from"},
+                  {"values", {"web", "book"}},
+                  {"choose", {2, 3.7}}};
+  EXPECT_THAT(refusals(with_sampling(said)),
+              HasSubstr("/train/sampling/choose/1: is no whole number"));
+}
+
 TEST(job_sampling, draws_stratified_batches_from_one_chunk_at_a_time) {
   const json said = with_sampling({{"kind", "stratified"}});
   EXPECT_EQ(parse_job(said.dump(), {}, "/").value->train.shuffle.window(), 1U);

@@ -94,6 +94,20 @@ TEST(class_weights, make_all_classes_alike_or_as_their_effective_number) {
   EXPECT_EQ(sampling::class_weights(rows, 0.0), (std::vector<double>{1, 1, 0}));
 }
 
+TEST(epoch_uses, are_refused_with_the_name_of_the_column_and_the_file) {
+  manifest set = set_of({chunk_with(0, {{10, 0}})});
+  set.sources = {"/data/rows.csv"};
+  sampling_spec how = kind(sampling_kind::weighted);
+  how.column = "w";
+  const auto message = [&] { return epoch_uses::mistake(how, set).message; };
+  EXPECT_NE(message().find("the weights of all rows (column \"w\" of "
+                           "/data/rows.csv) add up to 0; expected"),
+            std::string::npos)
+      << message();
+  set.train[0].weights = {{10, 1e308}};
+  EXPECT_NE(message().find("add up to inf;"), std::string::npos) << message();
+}
+
 TEST(epoch_uses, are_none_where_each_row_is_used_once) {
   EXPECT_EQ(epoch_uses::of(kind(sampling_kind::once), 1, 1, long_tailed()),
             nullptr);
