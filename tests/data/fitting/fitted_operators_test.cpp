@@ -202,6 +202,30 @@ TEST(impute, carries_a_value_into_the_next_batch) {
               ElementsAre(1, 1, 1, 2));
 }
 
+TEST(impute, refuses_a_constant_that_is_no_finite_number) {
+  const auto rows = numbers(x, R"([{"x":null},{"x":2}])");
+  for (const char* value : {"nan", "inf", "1e999"})
+    EXPECT_THAT(refused([&] {
+                  fitted({{"op", "impute"},
+                          {"columns", x},
+                          {"strategy", "constant"},
+                          {"value", value}},
+                         rows);
+                }),
+                HasSubstr("/data/graph/2/value: '" + std::string(value) +
+                          "' is no finite number of column 'x', which is "
+                          "double; expected one such as 0"));
+  const auto words = texts(R"([{"t":null}])");
+  EXPECT_THAT(fitted({{"op", "impute"},
+                      {"columns", {"t"}},
+                      {"strategy", "constant"},
+                      {"value", "nan"}},
+                     words)
+                  .lines(words),
+              ElementsAre("nan"))
+      << "a text like any other";
+}
+
 TEST(clip_outliers, clips_marks_and_removes_what_lies_far_off) {
   const auto rows =
       numbers(x, R"([{"x":1},{"x":2},{"x":3},{"x":4},{"x":5},{"x":100}])");
