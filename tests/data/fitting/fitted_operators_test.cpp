@@ -80,6 +80,33 @@ TEST(fitting, refuses_infinite_numbers) {
         << op;
 }
 
+TEST(fitting, refuses_numbers_of_which_nothing_finite_can_be_learned) {
+  const auto refusal = [](const json& more, const char* rows) {
+    json node{{"columns", x}};
+    node.update(more);
+    return refused([&] { fitted(node, numbers(x, rows)); });
+  };
+  const char* large = R"([{"x":1e200},{"x":-1e200},{"x":1e200}])";
+  EXPECT_EQ(
+      refusal({{"op", "standardize"}}, large),
+      "/data/graph/2: column 'x' has numbers that are too large: what "
+      "\"standardize\" learns of them is beyond float64; expected smaller "
+      "ones: put \"clip_outliers\" or \"quantile\" or \"log\" before it, "
+      "or \"derive\" the column divided by a number");
+  EXPECT_THAT(refusal({{"op", "pca"}, {"components", 1}}, large),
+              HasSubstr("/data/graph/2: column 'x' has numbers that are too"));
+  EXPECT_THAT(refusal({{"op", "clip_outliers"}, {"method", "z"}}, large),
+              HasSubstr("put \"quantile\" or \"log\" before it"));
+  const char* largest = R"([{"x":1e308},{"x":-1e308},{"x":1.5e308},{"x":0},
+                            {"x":-1.5e308}])";
+  for (const char* op : {"standardize", "robust", "min_max", "power", "bin"})
+    EXPECT_THAT(refusal({{"op", op}}, largest),
+                HasSubstr("column 'x' has numbers that are too large: what \"" +
+                          std::string(op) + "\" learns"));
+  EXPECT_THAT(refusal({{"op", "impute"}}, R"([{"x":1.7e308},{"x":1.7e308}])"),
+              HasSubstr("has numbers that are too large"));
+}
+
 TEST(min_max, brings_least_and_largest_to_its_range_exactly) {
   fitted one({{"op", "min_max"}, {"columns", x}, {"low", -1.0}},
              numbers(x, R"([{"x":10},{"x":30}])"));
