@@ -314,6 +314,20 @@ TEST(one_hot, does_with_an_unseen_category_what_it_is_told) {
   EXPECT_THAT(with_other.lines(other), ElementsAre("1 0 0", "0 0 1"));
 }
 
+TEST(one_hot, refuses_a_category_that_is_called_as_the_unseen_ones) {
+  const auto rows = texts(R"([{"t":"other"},{"t":"a"}])");
+  EXPECT_THAT(
+      refused([&] {
+        fitted({{"op", "one_hot"}, {"columns", {"t"}}, {"unseen", "other"}},
+               rows);
+      }),
+      HasSubstr("/data/graph/2/unseen: column 't' has a category "
+                "'other', whose column would be 't_other' as that of "
+                "the unseen ones; take \"ignore\""));
+  EXPECT_THAT(fitted({{"op", "one_hot"}, {"columns", {"t"}}}, rows).names(rows),
+              ElementsAre("t_a", "t_other"));
+}
+
 TEST(one_hot, refuses_too_many_categories_missing_ones_and_names_twice) {
   const auto rows = texts(R"([{"t":"b"},{"t":"a"}])");
   EXPECT_THAT(
