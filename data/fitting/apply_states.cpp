@@ -10,6 +10,8 @@
 #include "data/sink/source_versions.hpp"
 #include "data/source/cell_type.hpp"
 #include "data/source/row_faults.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/printable.hpp"
 
 #include <arrow/api.h>
 
@@ -55,6 +57,20 @@ job with_types(const job& what, const std::string& node,
   return out;
 }
 
+/// `make`, whose errors name the state but not whose columns do not fit it.
+template <class Make>
+auto of_source(const job& what, const Make& make) {
+  try {
+    return make();
+  } catch (const ballast_error& error) {
+    const failure& why = error.what_failed();
+    throw ballast_error(why.code,
+                        printable(what.data.sources.begin()->second.uri) +
+                            ": " + why.message,
+                        why.pointer);
+  }
+}
+
 /// Hands out the rows of a graph, whose origins its operators need.
 std::shared_ptr<const row_origins> origins_of(const graph_stream& rows) {
   return {std::shared_ptr<const void>(), &rows.origins()};
@@ -88,7 +104,9 @@ applied_rows apply_states(const job& what, const apply_terms& terms) {
         make_operator({state->what, context.pointer, state->name, state->seed});
     fitted.state = state;
     fitted.note = [&notes](const std::string& note) { notes.tell(note); };
-    rows = fitted_rows(std::move(rows), std::move(fitted), context);
+    rows = of_source(what, [&] {
+      return fitted_rows(std::move(rows), std::move(fitted), context);
+    });
   }
   arrow::FieldVector fields = rows->schema()->fields();
   fields.pop_back(); // the origin

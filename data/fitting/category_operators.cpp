@@ -44,6 +44,7 @@ public:
       for (const auto& [name, times] : facts.columns[i].categories.all())
         column.categories.push_back(name);
       check_count(column);
+      check_other(column);
       put_in_order(column.categories, column.type);
     }
   }
@@ -91,6 +92,21 @@ private:
             "\"target_encode\" make one column of them, or raise "
             "\"categories_max\"",
         pointer);
+  }
+
+  /// Its column and that of categories that were not seen would be one.
+  void check_other(const learned_column& column) const {
+    const std::string pointer = terms().pointer + "/unseen";
+    if (one_hot_ && unseen_ == unseen_kind::other &&
+        std::ranges::count(column.categories, "other") > 0)
+      throw ballast_error(
+          errc::invalid_data,
+          pointer + ": column '" + printable(column.name) +
+              "' has a category 'other', whose column would be '" +
+              printable(column.name) +
+              "_other' as that of the unseen ones; take \"ignore\", or "
+              "\"derive\" the column with another word for it",
+          pointer);
   }
 
   const bool one_hot_;

@@ -8,6 +8,7 @@
 #include <arrow/api.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace ballast::data {
@@ -120,6 +121,30 @@ fitted_state unfitted(const fitted_operator& what, const arrow::Schema& input) {
   return out;
 }
 
+void fitted_operator::check_learned(const fitted_state& state) const {
+  for (const learned_column& column : state.columns)
+    for (const auto& [name, values] : column.numbers)
+      if (!std::ranges::all_of(values,
+                               [](double x) { return std::isfinite(x); }))
+        refuse_too_large(column);
+}
+
+void fitted_operator::refuse_too_large(const learned_column& column) const {
+  std::string before;
+  for (const auto remedy :
+       {graph::op::clip_outliers, graph::op::quantile, graph::op::log})
+    if (remedy != terms_.what.what)
+      before += (before.empty() ? "\"" : " or \"") +
+                ballast::to_string(remedy) + "\"";
+  throw ballast_error(
+      errc::invalid_data,
+      terms_.pointer + ": column '" + printable(column.name) +
+          "' has numbers that are too large: what \"" + terms_.step() +
+          "\" learns of them is beyond float64; expected smaller ones: put " +
+          before + " before it, or \"derive\" the column divided by a number",
+      terms_.pointer);
+}
+
 fitted_state learned_of(const fitted_operator& what, fitted_state unfitted,
                         const learned_facts& facts) {
   const fit_terms& terms = what.terms();
@@ -139,6 +164,7 @@ fitted_state learned_of(const fitted_operator& what, fitted_state unfitted,
     unfitted.columns[i].quantile_error = facts.columns[i].quantiles.error();
   }
   what.learn(facts, unfitted);
+  what.check_learned(unfitted);
   return unfitted;
 }
 

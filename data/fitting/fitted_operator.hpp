@@ -92,6 +92,9 @@ public:
   /// Into a state whose columns have names, types and counts already.
   virtual void learn(const learned_facts& /*facts*/,
                      fitted_state& /*into*/) const {}
+  /// Refuses a state of columns of which a number is not finite: it would make
+  /// every row so, and that would be said of the rows only later.
+  void check_learned(const fitted_state& state) const;
   /// Whether the names of its columns are learned, too, so that nothing is
   /// known of them before.
   virtual bool names_are_learned() const { return false; }
@@ -110,6 +113,8 @@ protected:
   cell_owner owner_of(const learned_column& column) const {
     return {terms_.pointer, terms_.step(), column.name};
   }
+  /// Of a column whose numbers are finite, but not what is learned of them.
+  [[noreturn]] void refuse_too_large(const learned_column& column) const;
   std::vector<std::string> columns() const {
     return graph::value_of<std::vector<std::string>>(terms_.what, "columns");
   }

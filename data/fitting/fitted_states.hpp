@@ -4,6 +4,7 @@
 
 #include "data/fitting/fitted_state.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -26,10 +27,11 @@ public:
     const std::lock_guard lock(mutex_);
     states_[node] = std::move(state);
   }
-  /// What a user should know.
+  /// What a user should know; once, however often the rows pass.
   void tell(const std::string& note) {
     const std::lock_guard lock(mutex_);
-    notes_.push_back(note);
+    if (std::find(notes_.begin(), notes_.end(), note) == notes_.end())
+      notes_.push_back(note);
   }
   std::vector<std::string> notes() const {
     const std::lock_guard lock(mutex_);

@@ -114,7 +114,7 @@ public:
       if (kind_ == impute_kind::mode)
         column.categories = {mode_of(of.categories, column.type)};
       if (kind_ == impute_kind::constant)
-        scalar_of(column, value_of<std::string>(terms().what, "value"));
+        constant_of(column);
     }
     if (kind_ == impute_kind::knn)
       keep_donors(facts, into);
@@ -160,6 +160,28 @@ public:
                               "the column before",
                           terms().pointer + "/value");
     return *out;
+  }
+
+  /// Of strategy "constant". What parses as NaN or beyond the type would leave
+  /// the gap, or make a number that nothing behind this node takes.
+  std::shared_ptr<arrow::Scalar>
+  constant_of(const learned_column& column) const {
+    const auto text = value_of<std::string>(terms().what, "value");
+    auto out = scalar_of(column, text);
+    const bool finite =
+        out->type->id() == arrow::Type::DOUBLE
+            ? std::isfinite(static_cast<arrow::DoubleScalar&>(*out).value)
+        : out->type->id() == arrow::Type::FLOAT
+            ? std::isfinite(static_cast<arrow::FloatScalar&>(*out).value)
+            : true;
+    if (!finite)
+      throw ballast_error(errc::invalid_data,
+                          terms().pointer + "/value: '" + printable(text) +
+                              "' is no finite number of column '" +
+                              printable(column.name) + "', which is " +
+                              column.type + "; expected one such as 0",
+                          terms().pointer + "/value");
+    return out;
   }
 
   cell_owner owner(const learned_column& column) const {
@@ -225,7 +247,7 @@ public:
       if (what_.kind() == impute_kind::mode)
         value = what_.scalar_of(column, column.categories.at(0));
       if (what_.kind() == impute_kind::constant)
-        value = what_.scalar_of(column, value_of<std::string>(node, "value"));
+        value = what_.constant_of(column);
       values_.push_back(std::move(value));
     }
     if (what_.kind() == impute_kind::knn)

@@ -44,7 +44,8 @@ bool moments::is_constant() const {
   // The error bound of a variance by two passes (Chan et al. 1983, eq. 3.5).
   constexpr double unit = std::numeric_limits<double>::epsilon();
   const double rounding = double(count) * mean * unit;
-  return variance() <= double(count) * unit * variance() + rounding * rounding;
+  return std::isfinite(squares) &&
+         variance() <= double(count) * unit * variance() + rounding * rounding;
 }
 
 double pairwise_sum(std::span<const double> values) {

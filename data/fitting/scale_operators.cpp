@@ -72,7 +72,9 @@ private:
   }
 
   /// The divisor, or 1 where it is none.
-  static double divisor(double scale, bool constant, learned_column& column) {
+  double divisor(double scale, bool constant, learned_column& column) const {
+    if (!std::isfinite(scale))
+      refuse_too_large(column);
     if (!constant)
       return scale;
     column.note = "is the same in all training rows, or nearly; it is divided "
@@ -100,7 +102,7 @@ private:
     keep(column, low - of.least * scale, scale);
   }
 
-  static void max_abs(const moments& of, learned_column& column) {
+  void max_abs(const moments& of, learned_column& column) const {
     const double most = std::max(std::abs(of.least), std::abs(of.most));
     keep(column, 0, divisor(most, is_nothing(most), column));
   }

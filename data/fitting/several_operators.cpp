@@ -167,6 +167,10 @@ public:
                           terms().pointer);
     const size_t wide = into.columns.size();
     std::vector<double> covariance = facts.together.products;
+    for (size_t i = 0; i < wide; ++i)
+      if (!std::isfinite(facts.together.means[i]) ||
+          !std::isfinite(covariance[i * wide + i]))
+        refuse_too_large(into.columns[i]);
     for (double& one : covariance)
       one /= double(facts.rows - 1);
     const double total = [&] {

@@ -70,9 +70,14 @@ private:
       column.note = "is the same in all training rows; its power is 1";
     else
       lambda = best_lambda(kind_, values);
+    if (!std::isfinite(power_of(kind_, of.numbers.least, lambda)) ||
+        !std::isfinite(power_of(kind_, of.numbers.most, lambda)))
+      refuse_too_large(column);
     mean_and_deviation spread{0, 1};
     if (standardize_)
       spread = spread_of(kind_, values, lambda);
+    if (!std::isfinite(spread.deviation))
+      refuse_too_large(column);
     if (!(spread.deviation > 0))
       spread.deviation = 1;
     column.numbers["lambda"] = {lambda};
@@ -207,6 +212,8 @@ public:
           std::vector<double>& inner = column.numbers["edges"];
           const ranked_values values = of.quantiles.ranked();
           double before = of.numbers.least;
+          if (!std::isfinite(of.numbers.most - of.numbers.least))
+            refuse_too_large(column);
           for (uint64_t i = 1; i < bins; ++i) {
             const double part = double(i) / double(bins);
             const double edge =

@@ -11,6 +11,7 @@
 #include <arrow/util/utf8.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 namespace ballast::data {
@@ -93,15 +94,53 @@ std::shared_ptr<arrow::Array> called(const char* function,
       .make_array();
 }
 
-/// Without the characters between words, which RE2 knows of all scripts.
 std::shared_ptr<arrow::Array>
-without_marks(const std::shared_ptr<arrow::Array>& column,
+with_replaced(const std::shared_ptr<arrow::Array>& column,
+              const std::string& pattern, const std::string& by,
               const cell_owner& owner) {
-  const arrow::compute::ReplaceSubstringOptions how("[^\\pL\\pN_]+", " ");
+  const arrow::compute::ReplaceSubstringOptions how(pattern, by);
   return take_arrow(arrow::compute::CallFunction("replace_substring_regex",
                                                  {column}, &how),
                     errc::invalid_data, owner.column)
       .make_array();
+}
+
+/// Without the characters between words, which RE2 knows of all scripts.
+std::shared_ptr<arrow::Array>
+without_marks(const std::shared_ptr<arrow::Array>& column,
+              const cell_owner& owner) {
+  return with_replaced(column, "[^\\pL\\pN_]+", " ", owner);
+}
+
+/// A capital sigma that ends a word, by Unicode's rule: behind a letter with
+/// two cases and before none, whatever of accents and marks is between.
+std::string sigma_at_an_end() {
+  const std::string cased = "\\p{Lu}\\p{Ll}\\p{Lt}";
+  const std::string passed = "\\p{Mn}\\p{Me}\\p{Cf}\\p{Lm}\\p{Sk}'.:\\x{b7}"
+                             "\\x{387}\\x{2018}\\x{2019}\\x{2024}\\x{2027}";
+  return "([" + cased + "][" + passed + "]*)\\x{3a3}([" + passed + "]*(?:[^" +
+         cased + passed + "]|\\z))";
+}
+
+/// As Python does it: Arrow's function looks at one character at a time, and
+/// two of all depend on their neighbours, or become two.
+std::shared_ptr<arrow::Array> lowered(std::shared_ptr<arrow::Array> column,
+                                      bool ascii, const cell_owner& owner) {
+  if (ascii)
+    return called("ascii_lower", std::move(column), owner);
+  bool has_sigma = false;
+  bool has_dotted_i = false;
+  for (int64_t row = 0; row < column->length(); ++row) {
+    const std::string_view text = text_at(*column, row);
+    has_sigma = has_sigma || text.find("\xCE\xA3") != std::string_view::npos;
+    has_dotted_i =
+        has_dotted_i || text.find("\xC4\xB0") != std::string_view::npos;
+  }
+  if (has_dotted_i) // a small i with a dot above it
+    column = with_replaced(column, "\\x{130}", "i\xCC\x87", owner);
+  if (has_sigma) // at the end of a word a small one of its own
+    column = with_replaced(column, sigma_at_an_end(), "\\1\xCF\x82\\2", owner);
+  return called("utf8_lower", std::move(column), owner);
 }
 
 /// What tokens are made of, one text after another.
@@ -216,7 +255,7 @@ void text_tokens::for_each(
   const bool ascii = check_texts(column, owner, place);
   std::shared_ptr<arrow::Array> texts = arrow::MakeArray(column.data());
   if (terms_.lowercase)
-    texts = called(ascii ? "ascii_lower" : "utf8_lower", texts, owner);
+    texts = lowered(std::move(texts), ascii, owner);
   if (!ascii && terms_.kind == token_unit::words)
     texts = without_marks(texts, owner);
   token_maker maker(terms_);

@@ -106,7 +106,10 @@ void add_clean(std::vector<resampling_about>& all) {
                  .options = {which, n_of_cleaning(), kind_sel()}});
   all.push_back({.what = resampling::renn,
                  .kind = resampling_kind::clean,
-                 .doc = "enn again and again, until nothing changes.",
+                 .doc = "enn again and again, until nothing changes, or a "
+                        "round leaves a class with fewer rows than the "
+                        "smallest one had at first, or with none; that round "
+                        "counts.",
                  .options = {which,
                              n_of_cleaning(),
                              kind_sel(),

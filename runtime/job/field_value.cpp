@@ -300,8 +300,9 @@ constexpr size_t json_bytes_max = 64 << 10;
 /// An object of texts.
 std::vector<failure> read_map(const field& of, const json& value,
                               std::map<std::string, std::string>& out) {
-  if (!value.is_object() || value.size() < of.items_min ||
-      value.size() > of.items_max)
+  if (value.is_object() && value.empty() && of.items_min > 0)
+    return {{of.mistake, of.pointer + ": expected keys, found {}", of.pointer}};
+  if (!value.is_object() || value.size() > of.items_max)
     return {wrong(of, of.pointer, value)};
   std::vector<failure> mistakes;
   std::map<std::string, std::string> read;

@@ -176,6 +176,38 @@ TEST_F(fitted_graph, applies_its_states_to_a_file_as_to_its_own_rows) {
   EXPECT_EQ(row, "24.75,0,0,1,0");
 }
 
+TEST_F(fitted_graph, applied_to_a_file_without_a_column_names_the_file) {
+  const job what = with(R"([
+    {"op": "impute", "from": "people", "columns": "x", "as": "out"}])");
+  const auto states = std::make_shared<fitted_states>();
+  graph_stream rows(what.data, "out", {.seed = 1, .fitted = states});
+  rows.choose_all();
+  write_states(folder_ / "states", states->all());
+  write("more.csv", "z,t,y\n100,c,0\n");
+  job other = with("[]", "more");
+  other.data.sources.erase("people");
+  EXPECT_THAT(refusal_of([&] {
+                apply_states(other, {(folder_ / "states").string(), "more",
+                                     (folder_ / "out.csv").string()});
+              }),
+              HasSubstr("more.csv: impute (out): there is no column 'x' "));
+}
+
+TEST_F(fitted_graph, says_what_was_left_out_once_however_often_rows_pass) {
+  const job what = with(R"([
+    {"op": "impute", "from": "people", "columns": "x", "strategy": "drop"},
+    {"op": "standardize", "columns": "x"},
+    {"op": "standardize", "columns": "x"},
+    {"op": "standardize", "columns": "x", "as": "out"}])");
+  const auto states = std::make_shared<fitted_states>();
+  graph_stream rows(what.data, "out", {.seed = 1, .fitted = states});
+  rows.choose_all();
+  while (rows.next() != nullptr) {
+  }
+  EXPECT_THAT(states->notes(),
+              ElementsAre(HasSubstr("\"impute\" left out 1 of 4 rows")));
+}
+
 TEST_F(fitted_graph, does_not_mind_which_offsets_texts_have) {
   const job what = with(R"([
     {"op": "impute", "from": "people", "as": "a", "columns": "t",

@@ -80,6 +80,33 @@ TEST(fitting, refuses_infinite_numbers) {
         << op;
 }
 
+TEST(fitting, refuses_numbers_of_which_nothing_finite_can_be_learned) {
+  const auto refusal = [](const json& more, const char* rows) {
+    json node{{"columns", x}};
+    node.update(more);
+    return refused([&] { fitted(node, numbers(x, rows)); });
+  };
+  const char* large = R"([{"x":1e200},{"x":-1e200},{"x":1e200}])";
+  EXPECT_EQ(
+      refusal({{"op", "standardize"}}, large),
+      "/data/graph/2: column 'x' has numbers that are too large: what "
+      "\"standardize\" learns of them is beyond float64; expected smaller "
+      "ones: put \"clip_outliers\" or \"quantile\" or \"log\" before it, "
+      "or \"derive\" the column divided by a number");
+  EXPECT_THAT(refusal({{"op", "pca"}, {"components", 1}}, large),
+              HasSubstr("/data/graph/2: column 'x' has numbers that are too"));
+  EXPECT_THAT(refusal({{"op", "clip_outliers"}, {"method", "z"}}, large),
+              HasSubstr("put \"quantile\" or \"log\" before it"));
+  const char* largest = R"([{"x":1e308},{"x":-1e308},{"x":1.5e308},{"x":0},
+                            {"x":-1.5e308}])";
+  for (const char* op : {"standardize", "robust", "min_max", "power", "bin"})
+    EXPECT_THAT(refusal({{"op", op}}, largest),
+                HasSubstr("column 'x' has numbers that are too large: what \"" +
+                          std::string(op) + "\" learns"));
+  EXPECT_THAT(refusal({{"op", "impute"}}, R"([{"x":1.7e308},{"x":1.7e308}])"),
+              HasSubstr("has numbers that are too large"));
+}
+
 TEST(min_max, brings_least_and_largest_to_its_range_exactly) {
   fitted one({{"op", "min_max"}, {"columns", x}, {"low", -1.0}},
              numbers(x, R"([{"x":10},{"x":30}])"));
@@ -202,6 +229,30 @@ TEST(impute, carries_a_value_into_the_next_batch) {
               ElementsAre(1, 1, 1, 2));
 }
 
+TEST(impute, refuses_a_constant_that_is_no_finite_number) {
+  const auto rows = numbers(x, R"([{"x":null},{"x":2}])");
+  for (const char* value : {"nan", "inf", "1e999"})
+    EXPECT_THAT(refused([&] {
+                  fitted({{"op", "impute"},
+                          {"columns", x},
+                          {"strategy", "constant"},
+                          {"value", value}},
+                         rows);
+                }),
+                HasSubstr("/data/graph/2/value: '" + std::string(value) +
+                          "' is no finite number of column 'x', which is "
+                          "double; expected one such as 0"));
+  const auto words = texts(R"([{"t":null}])");
+  EXPECT_THAT(fitted({{"op", "impute"},
+                      {"columns", {"t"}},
+                      {"strategy", "constant"},
+                      {"value", "nan"}},
+                     words)
+                  .lines(words),
+              ElementsAre("nan"))
+      << "a text like any other";
+}
+
 TEST(clip_outliers, clips_marks_and_removes_what_lies_far_off) {
   const auto rows =
       numbers(x, R"([{"x":1},{"x":2},{"x":3},{"x":4},{"x":5},{"x":100}])");
@@ -261,6 +312,20 @@ TEST(one_hot, does_with_an_unseen_category_what_it_is_told) {
   fitted with_other(node, rows);
   EXPECT_THAT(with_other.names(other), ElementsAre("t_a", "t_b", "t_other"));
   EXPECT_THAT(with_other.lines(other), ElementsAre("1 0 0", "0 0 1"));
+}
+
+TEST(one_hot, refuses_a_category_that_is_called_as_the_unseen_ones) {
+  const auto rows = texts(R"([{"t":"other"},{"t":"a"}])");
+  EXPECT_THAT(
+      refused([&] {
+        fitted({{"op", "one_hot"}, {"columns", {"t"}}, {"unseen", "other"}},
+               rows);
+      }),
+      HasSubstr("/data/graph/2/unseen: column 't' has a category "
+                "'other', whose column would be 't_other' as that of "
+                "the unseen ones; take \"ignore\""));
+  EXPECT_THAT(fitted({{"op", "one_hot"}, {"columns", {"t"}}}, rows).names(rows),
+              ElementsAre("t_a", "t_other"));
 }
 
 TEST(one_hot, refuses_too_many_categories_missing_ones_and_names_twice) {

@@ -159,6 +159,15 @@ TEST(tf_idf, counts_runs_of_characters) {
                                            {}});
 }
 
+// As Python's str.lower() of "ΣΊΣΥΦΟΣ. ΑΣ'Β Ας\u0301 ΣΣ Σ1 İstanbul".
+TEST(tf_idf, lowers_letters_that_depend_on_their_neighbours_as_python_does) {
+  const auto rows = texts(R"([{"t":"ΣΊΣΥΦΟΣ. ΌΣΣ ΣΑ'ΣΒ ΑΣ"},{"t":"İstanbul"},
+                              {"t":"σίσυφος όσς σα σβ ας stanbul"}])");
+  fitted one(tf_idf(), rows);
+  EXPECT_THAT(one.names(rows), ElementsAre("t_stanbul", "t_ας", "t_σίσυφος",
+                                           "t_σα", "t_σβ", "t_όσς"));
+}
+
 TEST(tf_idf, of_characters_takes_runs_of_any_space_for_one) {
   fitted one(
       tf_idf(

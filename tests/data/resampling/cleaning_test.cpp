@@ -110,7 +110,7 @@ TEST(enn, removes_rows_that_have_a_neighbour_of_another_class) {
     }
 }
 
-TEST(renn, repeats_until_nothing_changes) {
+TEST(renn, repeats_until_nothing_changes_or_a_class_is_below_the_smallest) {
   for (const some_points& points : kinds_to_clean())
     for (const bool mode : {false, true}) {
       goners now(points.of_row.size());

@@ -188,6 +188,14 @@ TEST(graph_job, keeps_any_options_of_an_operator_of_the_users) {
   EXPECT_EQ(again.value->data.graph, once.value->data.graph);
 }
 
+TEST(graph_job, says_that_an_object_without_keys_says_nothing) {
+  EXPECT_EQ(mistakes_of(with_graph(json::array({{{"op", "check"},
+                                                 {"from", "people"},
+                                                 {"as", "clean"},
+                                                 {"rules", json::object()}}}))),
+            "/data/graph/0/rules: expected keys, found {}\n");
+}
+
 TEST(graph_job, says_what_an_operator_of_the_users_needs) {
   EXPECT_EQ(mistakes_of(with_map({{"options", {1, 2}}})),
             "/data/graph/0/options: expected an object, found a list of 2\n");
