@@ -192,10 +192,9 @@ std::optional<sampling::importance_switch> draws_of(const json& job) {
       {.keep = spec.value("keep", importance_spec{}.keep)});
 }
 
-/// What a line may have under "used", beside samples of the step; empty: it
-/// does.
+/// Why no worker could have written that under "used"; empty: it could.
 std::string
-mistake_in_used(const json& used, uint64_t given,
+mistake_in_used(const json& used,
                 const std::optional<sampling::importance_switch>& draws) {
   if (!draws)
     return "\"used\" is there, but the job has no train.importance";
@@ -204,13 +203,19 @@ mistake_in_used(const json& used, uint64_t given,
   for (const json& id : used)
     if (!id.is_number_unsigned())
       return "\"used\" has " + json_text(id) + ", which is no sample";
-  // Either all are used, and the line has none, or exactly so many.
-  const uint64_t drawn = draws->draws(uint32_t(given));
+  return {};
+}
+
+/// Either all samples are used, and the line does not say which, or exactly so
+/// many; empty: it is so.
+std::string mistake_in_number(uint64_t used, uint64_t given,
+                              const sampling::importance_switch& draws) {
+  const uint64_t drawn = draws.draws(uint32_t(given));
   if (drawn >= given)
     return "\"used\" is there, but of " + std::to_string(given) +
            " samples all are used";
-  if (used.size() != drawn)
-    return "\"used\" has " + std::to_string(used.size()) + " samples; of the " +
+  if (used != drawn)
+    return "\"used\" has " + std::to_string(used) + " samples; of the " +
            std::to_string(given) + " of the step " + std::to_string(drawn) +
            " are drawn";
   return {};
@@ -223,8 +228,7 @@ void check_used(const json& line, const std::vector<uint64_t>& ids,
                 const std::string& where, ledger::audit& into) {
   if (!line.contains("used"))
     return;
-  if (const std::string wrong =
-          mistake_in_used(line.at("used"), ids.size(), draws);
+  if (const std::string wrong = mistake_in_used(line.at("used"), draws);
       !wrong.empty())
     return into.problem(where + ": " + wrong);
   std::vector<uint64_t> given = ids;
@@ -235,12 +239,18 @@ void check_used(const json& line, const std::vector<uint64_t>& ids,
   std::vector<uint64_t> strange;
   std::set_difference(used.begin(), used.end(), given.begin(), given.end(),
                       std::back_inserter(strange));
-  if (!strange.empty())
+  if (strange.empty()) {
+    if (const std::string wrong =
+            mistake_in_number(used.size(), given.size(), *draws);
+        !wrong.empty())
+      into.problem(where + ": " + wrong);
+  } else {
     into.problem(
         where + ": \"used\" has sample " + std::to_string(strange.front()) +
         (std::binary_search(given.begin(), given.end(), strange.front())
              ? " more often than the \"ids\" of the step"
              : ", which is not among the \"ids\" of the step"));
+  }
 }
 
 void read_trace(const fs::path& file, worker_id owner,

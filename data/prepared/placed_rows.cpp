@@ -39,14 +39,20 @@ uint32_t chunk_rows_for_uses(const job& what, const job_tables& from) {
   const uint32_t usual = chunk_rows_of(what, rows);
   if (what.data.chunk_rows || !what.train.sampling.is_weighted())
     return usual;
-  const double uses = uses_in_epoch(what, from);
+  const double wanted =
+      std::ceil(uses_least * double(rows) / uses_in_epoch(what, from));
+  if (wanted <= usual)
+    return usual;
   const uint64_t row_bytes =
       std::max<uint64_t>(from.train.row.features, 1) * sizeof(float);
-  const uint64_t most =
-      std::min(rows / what.elastic.workers / chunks_of_worker_least,
-               chunk_bytes_most / row_bytes);
-  const double wanted = std::ceil(uses_least * double(rows) / uses);
-  return std::max(usual, uint32_t(std::min(wanted, double(most))));
+  const uint64_t most = std::max<uint64_t>(chunk_bytes_most / row_bytes, 1);
+  const uint64_t workers = what.elastic.workers;
+  const uint64_t share = (rows + workers - 1) / workers;
+  // All alike: the last one of a share is not to be the rest of the others.
+  const uint64_t chunks =
+      std::max(chunks_of_worker_least, uint64_t(double(share) / wanted));
+  return std::max(usual,
+                  uint32_t(std::min((share + chunks - 1) / chunks, most)));
 }
 
 /// Of a row: its number, and which chunk it is in.
