@@ -249,6 +249,27 @@ TEST_F(graph_sets, that_are_empty_are_told_by_the_node_where_rows_end) {
           "/data/graph/0: join 'out' gives no rows, 63 came in"));
 }
 
+TEST_F(graph_sets,
+       that_are_empty_are_told_once_of_an_input_that_is_read_twice) {
+  EXPECT_THAT(refusal_of([this] {
+                made(graph_job(R"([{"op": "distinct", "from": ["b", "b"],
+                                    "as": "out"}])",
+                               {{"from", "out"}, {"label", "y"}}));
+              }),
+              testing::HasSubstr(
+                  "/data/graph/0: distinct 'out' gives no rows, 6 came in"));
+}
+
+TEST_F(graph_sets, that_are_empty_are_told_by_a_survey_as_by_a_run) {
+  const job what = graph_job(
+      R"([{"op": "filter", "from": "b", "where": "x < 0", "as": "out"}])",
+      {{"from", "out"}, {"label", "y"}});
+  EXPECT_THAT(
+      refusal_of([&] { survey(what.data.train, {.data = &what.data}); }),
+      testing::HasSubstr(
+          "/data/graph/0: filter 'out' gives no rows, 3 came in"));
+}
+
 TEST_F(graph_sets, of_which_all_test_rows_are_wrong_say_so) {
   std::ofstream(folder_ / "c.csv") << "x,y,z\n1,?,1\n2,?,2\n";
   json data{{"train", {{"format", "csv"}, {"uri", "a.csv"}, {"label", "y"}}},
