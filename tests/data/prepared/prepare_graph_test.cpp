@@ -2,6 +2,7 @@
 // the same chunks, what decides its rows decides its key, and each row is
 // traced to its file.
 #include "data/prepared/prepared_set.hpp"
+#include "data/source/table_survey.hpp"
 #include "data/store/chunk.hpp"
 #include "tests/data/source/stream_tester.hpp"
 #include "tests/data/source_builders.hpp"
