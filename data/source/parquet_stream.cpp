@@ -49,8 +49,9 @@ public:
         throw ballast_error(errc::invalid_data,
                             printable(path_) + ": column '" +
                                 printable(schema_->field(i)->name()) +
-                                "' holds lists or structs; expected numbers "
-                                "or text",
+                                "' holds lists or structs, which are not "
+                                "read of Parquet; expected numbers or text: "
+                                "\"drop\" the column, or \"select\" others",
                             pointer_);
     chosen_ = std::move(columns);
   }
