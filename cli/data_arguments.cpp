@@ -3,15 +3,15 @@
 #include "cli/commands.hpp"
 #include "cli/node_library.hpp"
 #include "cli/set_option.hpp"
+#include "cli/source_arguments.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
 #include "runtime/graph/resampling_methods.hpp"
-#include "runtime/job/format_names.hpp"
 #include "runtime/job/job.hpp"
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
+#include <charconv>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -25,20 +25,6 @@ using nlohmann::json;
 
 /// `data show` holds them in memory; `data write` writes any number.
 constexpr uint64_t rows_shown_max = 1'000'000;
-
-/// A source on the command line.
-struct source_arguments {
-  std::string uri;
-  std::string format; // empty: by its name
-  std::string table;
-  std::string query;
-  std::string password_env;
-  std::vector<std::string> null_values;
-  std::vector<std::string> types; // COLUMN=TYPE
-  std::string where;
-  std::string on_error;   // empty: as ever
-  std::string errors_max; // a number
-};
 
 struct data_arguments {
   std::string job_path;
@@ -66,110 +52,6 @@ int hand_on(json request) {
   return call_node_library("data", {json_text(request)});
 }
 
-/// By the end of a file's name, or the scheme of a server.
-std::string format_of(const source_arguments& from) {
-  if (!from.format.empty())
-    return from.format;
-  std::string name = from.uri;
-  if (name.starts_with("postgresql://") || name.starts_with("sqlite://"))
-    return "sql";
-  if (name.starts_with("grpc://") || name.starts_with("grpc+tls://"))
-    return from.query.empty() && from.table.empty() ? "flight" : "sql";
-  for (const char* packed : {".gz", ".zst", ".bz2"})
-    if (name.ends_with(packed))
-      name.resize(name.size() - std::string(packed).size());
-  if (const named_format* known = format_of_name(name))
-    return to_string(known->format);
-  throw ballast_error(errc::usage,
-                      printable(from.uri) +
-                          ": its name does not tell its format; give --format "
-                          "csv, parquet, jsonl, arrow or orc");
-}
-
-void put_policy(const source_arguments& from, json& data) {
-  if (!from.on_error.empty())
-    data["on_error"] = from.on_error;
-  if (from.errors_max.empty())
-    return;
-  data["errors_max"] = json::parse(from.errors_max, nullptr, false);
-  if (!data["errors_max"].is_number())
-    throw ballast_error(errc::usage,
-                        "--errors-max: expected the part of the rows that may "
-                        "be left out, such as 0.01, found " +
-                            printable(from.errors_max));
-}
-
-/// A job of this source and these nodes, read as any other, so that every
-/// mistake is named as there.
-json job_of(const source_arguments& from, uint64_t seed, json nodes) {
-  json source{{"format", format_of(from)}, {"uri", from.uri}};
-  if (!from.table.empty())
-    source["table"] = from.table;
-  if (!from.query.empty())
-    source["query"] = from.query;
-  if (!from.password_env.empty())
-    source["password_env"] = from.password_env;
-  if (!from.null_values.empty())
-    source["null_values"] = from.null_values;
-  for (const std::string& one : from.types) {
-    const size_t equals = one.rfind('=');
-    if (equals == std::string::npos)
-      throw ballast_error(errc::usage,
-                          "--type: expected COLUMN=TYPE, such as id=text, "
-                          "found " +
-                              printable(one));
-    source["columns"][one.substr(0, equals)] = one.substr(equals + 1);
-  }
-  if (!from.where.empty())
-    nodes.insert(
-        nodes.begin(),
-        json({{"op", "filter"}, {"where", from.where}, {"as", "taken"}}));
-  json document{{"seed", seed},
-                {"data",
-                 {{"sources", {{"in", std::move(source)}}},
-                  {"graph", std::move(nodes)},
-                  {"train", {{"from", "in"}, {"label", "in"}}}}},
-                {"model", {{"kind", "mlp"}}}};
-  put_policy(from, document["data"]);
-  job_result read =
-      parse_job(json_text(document), {}, std::filesystem::current_path());
-  if (!read.value)
-    throw job_refused("the source", std::move(read.mistakes));
-  return to_json(*read.value);
-}
-
-void add_source(CLI::App* command, source_arguments& from) {
-  command
-      ->add_option("source", from.uri,
-                   "A path, a glob, a URI, postgresql://..., sqlite:///..., "
-                   "grpc://...")
-      ->required();
-  command->add_option("--format", from.format,
-                      "csv, parquet, jsonl, arrow, orc; default: by its name");
-  command->add_option("--table", from.table, "Of a database");
-  command->add_option("--query", from.query, "Of a database");
-  command->add_option("--password-env", from.password_env,
-                      "Variable with the password of a database");
-  command->add_option("--null", from.null_values,
-                      "Text of cells that are missing, such as NA");
-  command
-      ->add_option("--type", from.types,
-                   "COLUMN=TYPE, of csv and jsonl: text, int64, float64, bool, "
-                   "date or timestamp; what errors call \"columns\"")
-      ->expected(1)
-      ->take_all();
-  command->add_option("--where", from.where, "Only rows of which this is true");
-}
-
-/// Of commands that read the rows.
-void add_policy(CLI::App* command, source_arguments& from) {
-  command->add_option("--on-error", from.on_error,
-                      "fail, skip or quarantine: what becomes of a bad row");
-  command->add_option(
-      "--errors-max", from.errors_max,
-      "The part of the rows that may be left out; default 0.01");
-}
-
 /// As in a job.
 void add_seed(CLI::App* command, data_arguments& a) {
   constexpr uint64_t seed_max = (uint64_t{1} << 53) - 1;
@@ -188,11 +70,15 @@ json parts_of(const data_arguments& a, json& fractions) {
     const size_t equals = part.rfind('=');
     const std::string number =
         equals == std::string::npos ? "" : part.substr(equals + 1);
-    const json fraction = json::parse(number, nullptr, false);
-    if (!fraction.is_number())
-      throw ballast_error(errc::usage, "split: expected FILE=FRACTION, such as "
-                                       "train.parquet=0.8, found " +
-                                           printable(part));
+    double fraction = 0;
+    const char* const end = number.data() + number.size();
+    if (std::from_chars(number.data(), end, fraction).ptr != end ||
+        !(fraction > 0 && fraction <= 1))
+      throw ballast_error(
+          errc::usage,
+          "split: expected FILE=FRACTION, the fraction a number above 0 and at "
+          "most 1, such as train.parquet=0.8, found " +
+              printable(part));
     files.push_back(part.substr(0, equals));
     fractions.push_back(fraction);
   }
@@ -226,7 +112,7 @@ int partition(const data_arguments& a) {
                   {"into", a.into},
                   {"column", a.column},
                   {"format", a.format},
-                  {"node", a.from.where.empty() ? "in" : "taken"},
+                  {"node", rows_of(a.from)},
                   {"json", a.as_json}});
 }
 
@@ -248,7 +134,7 @@ int resample(const data_arguments& a) {
     throw ballast_error(as_argument(read.mistake));
   return hand_on({{"do", "resample"},
                   {"job", job_of(a.from, a.seed, json::array())},
-                  {"node", a.from.where.empty() ? "in" : "taken"},
+                  {"node", rows_of(a.from)},
                   {"source", a.from.uri},
                   {"file", a.to},
                   {"label", a.column},
@@ -264,7 +150,7 @@ int apply(const data_arguments& a) {
                   {"job", job_of(a.from, 1, json::array())},
                   {"states", a.states},
                   {"file", a.to},
-                  {"node", a.from.where.empty() ? "in" : "taken"},
+                  {"node", rows_of(a.from)},
                   {"json", a.as_json}});
 }
 

@@ -18,6 +18,27 @@ namespace {
 
 using nlohmann::json;
 
+/// A source of the command line has no job that could be changed.
+/// `types_are_known`: to what is applied, which takes no others.
+std::string as_options(std::string said, bool types_are_known) {
+  const std::string in_job = ", or the type in /data/sources/in/columns";
+  const std::string missing =
+      ", or give --null if it stands for a missing value";
+  if (const size_t at = said.find(in_job); at != std::string::npos)
+    said.replace(at, in_job.size(),
+                 missing + (types_are_known
+                                ? ""
+                                : ", or another type by --type COLUMN=TYPE"));
+  if (said.find("' is no number)") != std::string::npos)
+    said += "; correct the cell" + missing;
+  if (said.find("\"columns\": ") != std::string::npos)
+    said += "; on the command line: --type COLUMN=TYPE";
+  if (said.find("\"drop\"") != std::string::npos ||
+      said.find("drop it first") != std::string::npos)
+    said += "; on the command line: --drop COLUMN";
+  return said;
+}
+
 int do_data(const std::string& text, const store::work_watch& stop) {
   const json request = json::parse(text);
   job what_to_do = job_in(request.at("job"));
@@ -41,14 +62,11 @@ int do_data(const std::string& text, const store::work_watch& stop) {
     std::cout.flush();
     return code;
   } catch (const ballast_error& error) {
-    // A source of the command line has no job to put it into.
-    const std::string said = error.what();
-    if ((what != "split" && what != "partition" && what != "profile" &&
-         what != "resample" && what != "apply") ||
-        said.find("\"columns\": ") == std::string::npos)
+    if (what != "split" && what != "partition" && what != "profile" &&
+        what != "resample" && what != "apply")
       throw;
     throw ballast_error(error.what_failed().code,
-                        said + "; on the command line: --type COLUMN=TYPE",
+                        as_options(error.what(), what == "apply"),
                         error.what_failed().pointer);
   }
 }

@@ -26,15 +26,6 @@ namespace {
 using data::row_faults;
 using nlohmann::json;
 
-/// For a user of the files, whom an empty one would surprise.
-void warn_of_empty(const std::vector<data::written_file>& files) {
-  for (const data::written_file& one : files)
-    if (one.rows == 0)
-      std::cerr << "ballast: " << printable(one.path.string())
-                << " has no rows: too few, or too many that are equal (in "
-                   "time, or of one group), for its share\n";
-}
-
 std::string quarantine_beside(const std::string& output) {
   return output + "." + data::quarantine_name;
 }
@@ -130,8 +121,9 @@ int write_data(const data_order& order) {
   listed_rows listed(order, files.at(0));
   const auto written = data::write_nodes(
       order.what, request.at("nodes").get<std::vector<std::string>>(), files,
-      order.stop, listed.terms());
-  warn_of_empty(written);
+      order.stop, listed.terms(), [](const std::string& note) {
+        std::cerr << "ballast: " << note << "\n";
+      });
   return print(written, request, tell_rejected(listed));
 }
 

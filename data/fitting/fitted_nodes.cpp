@@ -61,7 +61,7 @@ graph_builder::state_of(const fitted_operator& what, const graph::output& of) {
 }
 
 stream_pointer graph_builder::changed(const graph::output& what) {
-  const operator_context how = context_of(what.index);
+  const operator_context how = counted(what, context_of(what.index));
   if (only_schemas_) {
     const auto known = known_outputs_.find({what.index, what.port});
     return std::make_unique<schema_alone>(known->second, how);

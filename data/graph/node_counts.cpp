@@ -8,29 +8,43 @@
 
 namespace ballast::data {
 
+/// Streams that are no more leave only what they gave: a repeat makes many.
 std::shared_ptr<rows_given> node_counts::of(const graph::output& what) {
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<rows_given>& out = counts_[key_of(what)];
-  if (out == nullptr)
-    out = std::make_shared<rows_given>();
+  output_counts& all = counts_[key_of(what)];
+  const auto gone = std::ranges::partition(
+      all.streams, [](const auto& one) { return one.use_count() > 1; });
+  const output_counts before =
+      longest({all.rows, all.ended, {gone.begin(), gone.end()}});
+  all.rows = before.rows;
+  all.ended = before.ended;
+  all.streams.erase(gone.begin(), gone.end());
+  return all.streams.emplace_back(std::make_shared<rows_given>());
+}
+
+node_counts::output_counts node_counts::longest(const output_counts& of) {
+  output_counts out{of.rows, of.ended};
+  for (const auto& one : of.streams) {
+    out.rows = std::max(out.rows, one->rows.load());
+    out.ended = out.ended || one->ended;
+  }
   return out;
 }
 
-const rows_given* node_counts::find(const graph::output& what) const {
+node_counts::output_counts node_counts::find(const graph::output& what) const {
   const std::lock_guard lock(mutex_);
   const auto found = counts_.find(key_of(what));
-  return found == counts_.end() ? nullptr : found->second.get();
+  return found == counts_.end() ? output_counts() : longest(found->second);
 }
 
 uint64_t node_counts::rows(const graph::output& what) const {
-  const rows_given* found = find(what);
-  return found == nullptr ? 0 : found->rows.load();
+  return find(what).rows;
 }
 
 /// Read to its end; of what nobody asked for, nothing is known.
 bool node_counts::is_empty(const graph::output& what) const {
-  const rows_given* found = find(what);
-  return found != nullptr && found->rows == 0 && found->ended;
+  const output_counts found = find(what);
+  return found.rows == 0 && found.ended;
 }
 
 void node_counts::refuse_no_rows(const data_spec& data,
@@ -43,7 +57,10 @@ void node_counts::refuse_no_rows(const data_spec& data,
       return out;
     if (data.graph[one.index].what == graph::op::split && one.port != all_parts)
       return std::vector{graph::output{false, one.index, all_parts}};
-    return wires.inputs()[one.index];
+    const std::vector<graph::output>& all = wires.inputs()[one.index];
+    if (graph::about(data.graph[one.index].what).each_input)
+      return std::vector{all.at(one.port)};
+    return all;
   };
   const auto empty = [this](const graph::output& one) { return is_empty(one); };
   std::vector<graph::output> inputs = inputs_of(what);

@@ -20,7 +20,8 @@ public:
   /// All rows of a split, before they are divided.
   static constexpr size_t all_parts = SIZE_MAX;
 
-  /// Where `what` counts.
+  /// Where one stream of `what` counts: of several, as where two nodes read a
+  /// source, each gives the same rows.
   std::shared_ptr<rows_given> of(const graph::output& what);
 
   /// `what` gave no row: throws ballast_error{invalid_data} at the node, or the
@@ -40,10 +41,17 @@ private:
   uint64_t rows(const graph::output& what) const;
   bool is_empty(const graph::output& what) const;
 
-  const rows_given* find(const graph::output& what) const;
+  /// Of the streams of an output, what the longest has given.
+  struct output_counts {
+    uint64_t rows = 0; // of those that are no more
+    bool ended = false;
+    std::vector<std::shared_ptr<rows_given>> streams = {};
+  };
+  output_counts find(const graph::output& what) const;
+  static output_counts longest(const output_counts& of);
 
   mutable std::mutex mutex_; // guards the map: a repeat begins nodes again
-  std::map<key, std::shared_ptr<rows_given>> counts_;
+  std::map<key, output_counts> counts_;
 };
 
 } // namespace ballast::data

@@ -42,9 +42,18 @@ std::string value_text(const check_value& value) {
     return *truth ? "true" : "false";
   if (const auto* whole = std::get_if<int64_t>(&value))
     return std::to_string(*whole);
+  if (const auto* large = std::get_if<uint64_t>(&value))
+    return std::to_string(*large);
   char out[32];
   std::snprintf(out, sizeof out, "%.15g", std::get<double>(value));
   return out;
+}
+
+/// The Arrow function that is true of values beyond a limit.
+const char* beyond(bool is_low, bool open) {
+  if (is_low)
+    return open ? "less_equal" : "less";
+  return open ? "greater_equal" : "greater";
 }
 
 /// Whether a part that Arrow has computed is true; of a null it is not.
@@ -181,46 +190,116 @@ column_check::scalar_of(const check_value& value,
   }
   if (!arrow::is_integer(type_->id()) && !arrow::is_floating(type_->id()))
     expected("a column of numbers: \"type\" makes them");
-  const auto* whole = std::get_if<int64_t>(&value);
-  const std::shared_ptr<arrow::Scalar> number =
-      whole != nullptr
-          ? std::shared_ptr<arrow::Scalar>(
-                std::make_shared<arrow::Int64Scalar>(*whole))
-          : std::make_shared<arrow::DoubleScalar>(std::get<double>(value));
+  std::shared_ptr<arrow::Scalar> number;
+  if (const auto* whole = std::get_if<int64_t>(&value))
+    number = std::make_shared<arrow::Int64Scalar>(*whole);
+  else if (const auto* large = std::get_if<uint64_t>(&value))
+    number = std::make_shared<arrow::UInt64Scalar>(*large);
+  else
+    number = std::make_shared<arrow::DoubleScalar>(std::get<double>(value));
   auto out = arrow::compute::Cast(number, type_);
   if (!out.ok())
     expected("values that it can hold");
   return out->scalar();
 }
 
-/// Of numbers as they are compared, not as the column has them.
-std::shared_ptr<arrow::Scalar>
-column_check::limit_of(const check_limit& limit, const std::string& key) const {
-  const bool numbers =
-      arrow::is_integer(type_->id()) || arrow::is_floating(type_->id());
+namespace {
+
+/// A whole number with its sign: all of int64 and of uint64.
+struct signed_whole {
+  bool negative = false;
+  uint64_t size = 0;
+};
+
+/// The limit of whole numbers that is the same as any limit: at least 0.5 is at
+/// least 1, more than 0.5 likewise. Nothing: it is beyond all of them.
+std::optional<signed_whole> whole_of(const check_value& at, bool up) {
+  if (const auto* whole = std::get_if<int64_t>(&at))
+    return signed_whole{*whole < 0,
+                        *whole < 0 ? -uint64_t(*whole) : uint64_t(*whole)};
+  if (const auto* large = std::get_if<uint64_t>(&at))
+    return signed_whole{false, *large};
+  const double number = std::get<double>(at);
+  const double rounded = up ? std::ceil(number) : std::floor(number);
+  constexpr double beyond_all = 18446744073709551616.0; // 2^64
+  if (std::abs(rounded) >= beyond_all)
+    return std::nullopt;
+  return signed_whole{rounded < 0, uint64_t(std::abs(rounded))};
+}
+
+/// Whether a whole double lies above (1) or below (-1) a whole number.
+int side_of(double a, const check_value& b) {
+  const std::optional<signed_whole> x = whole_of(a, true);
+  const signed_whole y = *whole_of(b, true);
+  if (!x)
+    return 1; // 2^64: only a positive number comes near it
+  if (x->size == y.size)
+    return 0;
+  return (x->size > y.size) != y.negative ? 1 : -1;
+}
+
+} // namespace
+
+/// Of a column of whole numbers, compared as these: a limit that the column's
+/// widest type does not hold is broken by all of them, or by none.
+column_check::bound_limit column_check::whole_limit(const check_limit& limit,
+                                                    bool is_low) const {
+  // Broken below `min`, and up to what is not more than `above`.
+  const bool up = is_low != limit.open;
+  const std::optional<signed_whole> at = whole_of(limit.at, up);
+  const bool has_sign = arrow::is_signed_integer(type_->id());
+  const uint64_t most = has_sign ? uint64_t(INT64_MAX) : UINT64_MAX;
+  const uint64_t least = has_sign ? most + 1 : 0; // its size
+  const bool negative = at ? at->negative : std::get<double>(limit.at) < 0;
+  const bool below_all = negative && (!at || at->size > least);
+  const bool above_all = !negative && (!at || at->size > most);
+  const auto scalar = [&](uint64_t size) -> std::shared_ptr<arrow::Scalar> {
+    if (!has_sign)
+      return std::make_shared<arrow::UInt64Scalar>(size);
+    return std::make_shared<arrow::Int64Scalar>(
+        int64_t(negative ? -size : size));
+  };
+  if (below_all)
+    return is_low ? bound_limit{} : bound_limit{"greater_equal", scalar(least)};
+  if (above_all)
+    return is_low ? bound_limit{"less_equal", scalar(most)} : bound_limit{};
+  return {beyond(is_low, limit.open), scalar(at->size)};
+}
+
+/// Numbers are compared exactly, whatever holds them.
+column_check::bound_limit column_check::limit_of(const check_limit& limit,
+                                                 bool is_low) const {
+  const std::string key =
+      is_low ? (limit.open ? "above" : "min") : (limit.open ? "below" : "max");
+  const bool whole_numbers = arrow::is_integer(type_->id());
+  const bool numbers = whole_numbers || arrow::is_floating(type_->id());
   if (!numbers && !is_time_type(*type_))
     refuse(key, "is " + printable(type_->ToString(), 200) +
                     ", which has no limits; expected numbers, dates or times: "
                     "a \"type\" beside it makes them of text");
-  if (!numbers || rule_.then == check_action::clip)
-    return scalar_of(limit.at, key);
-  if (std::holds_alternative<std::string>(limit.at))
-    return scalar_of(limit.at, key); // which refuses it
-  const auto* whole = std::get_if<int64_t>(&limit.at);
-  if (whole == nullptr)
-    return std::make_shared<arrow::DoubleScalar>(std::get<double>(limit.at));
-  if (arrow::is_signed_integer(type_->id()))
-    return std::make_shared<arrow::Int64Scalar>(*whole);
-  if (arrow::is_unsigned_integer(type_->id()) && *whole >= 0)
-    return std::make_shared<arrow::UInt64Scalar>(uint64_t(*whole));
-  return std::make_shared<arrow::DoubleScalar>(double(*whole));
+  if (!numbers || rule_.then == check_action::clip ||
+      std::holds_alternative<std::string>(limit.at)) // which is refused there
+    return {beyond(is_low, limit.open), scalar_of(limit.at, key)};
+  if (whole_numbers)
+    return whole_limit(limit, is_low);
+  if (const auto* number = std::get_if<double>(&limit.at))
+    return {beyond(is_low, limit.open),
+            std::make_shared<arrow::DoubleScalar>(*number)};
+  // The double nearest to a whole number may lie above it or below; between the
+  // two there is none that could be compared.
+  const double nearest = std::holds_alternative<uint64_t>(limit.at)
+                             ? double(std::get<uint64_t>(limit.at))
+                             : double(std::get<int64_t>(limit.at));
+  const int off = side_of(nearest, limit.at);
+  const bool open = off == 0 ? limit.open : (off > 0) != is_low;
+  return {beyond(is_low, open), std::make_shared<arrow::DoubleScalar>(nearest)};
 }
 
 void column_check::bind_limits() {
   if (rule_.low)
-    low_ = limit_of(*rule_.low, rule_.low->open ? "above" : "min");
+    low_ = limit_of(*rule_.low, true);
   if (rule_.high)
-    high_ = limit_of(*rule_.high, rule_.high->open ? "below" : "max");
+    high_ = limit_of(*rule_.high, false);
 }
 
 void column_check::bind_pattern(const arrow::DataType& from) {
@@ -286,19 +365,16 @@ column_check::check(const std::shared_ptr<arrow::Array>& column) const {
     for (size_t row = 0; row < none.size(); ++row)
       if (none[row] != 0 && out.broken[row] == 0)
         out.broken[row] = missing;
-  const auto compare = [&](const char* function,
-                           const std::shared_ptr<arrow::Scalar>& limit,
-                           uint8_t which) {
-    mark_true(
-        *take_arrow(arrow::compute::CallFunction(function, {out.values, limit}),
-                    errc::invalid_data, pointer_)
-             .make_array(),
-        which, out.broken);
+  const auto compare = [&](const bound_limit& limit, uint8_t which) {
+    if (limit.scalar != nullptr)
+      mark_true(*take_arrow(arrow::compute::CallFunction(
+                                limit.function, {out.values, limit.scalar}),
+                            errc::invalid_data, pointer_)
+                     .make_array(),
+                which, out.broken);
   };
-  if (low_ != nullptr)
-    compare(rule_.low->open ? "less_equal" : "less", low_, low);
-  if (high_ != nullptr)
-    compare(rule_.high->open ? "greater_equal" : "greater", high_, high);
+  compare(low_, low);
+  compare(high_, high);
   if (!rule_.matches.empty()) {
     const arrow::compute::MatchSubstringOptions how("\\A(?:" + rule_.matches +
                                                     ")\\z");
@@ -326,10 +402,10 @@ column_check::check(const std::shared_ptr<arrow::Array>& column) const {
                           arrow::MakeNullScalar(type_));
   if (rule_.then != check_action::clip)
     return out;
-  if (low_ != nullptr)
-    out.values = replaced(out.values, mask_of(out.broken, low), low_);
-  if (high_ != nullptr)
-    out.values = replaced(out.values, mask_of(out.broken, high), high_);
+  if (low_.scalar != nullptr)
+    out.values = replaced(out.values, mask_of(out.broken, low), low_.scalar);
+  if (high_.scalar != nullptr)
+    out.values = replaced(out.values, mask_of(out.broken, high), high_.scalar);
   return out;
 }
 

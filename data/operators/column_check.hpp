@@ -47,8 +47,14 @@ private:
   void bind_limits();
   void bind_pattern(const arrow::DataType& from);
   void bind_set();
-  std::shared_ptr<arrow::Scalar> limit_of(const graph::check_limit& limit,
-                                          const std::string& key) const;
+  /// What breaks a limit: for which `function`(value, scalar) is true. Without
+  /// a scalar nothing does.
+  struct bound_limit {
+    const char* function = nullptr;
+    std::shared_ptr<arrow::Scalar> scalar = nullptr;
+  };
+  bound_limit limit_of(const graph::check_limit& limit, bool is_low) const;
+  bound_limit whole_limit(const graph::check_limit& limit, bool is_low) const;
   std::shared_ptr<arrow::Scalar> scalar_of(const graph::check_value& value,
                                            const std::string& key) const;
   [[noreturn]] void refuse(const std::string& key,
@@ -63,8 +69,8 @@ private:
   bool is_text_ = false; // what comes in, and becomes another type:
   column_type cells_{};
   std::optional<bound_expression> cast_; // of another type than text
-  std::shared_ptr<arrow::Scalar> low_;
-  std::shared_ptr<arrow::Scalar> high_;
+  bound_limit low_;
+  bound_limit high_;
   std::shared_ptr<arrow::Array> set_;
 };
 

@@ -20,6 +20,7 @@
 #include <arrow/api.h>
 #include <arrow/compute/api_vector.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <map>
@@ -126,6 +127,7 @@ struct output_file {
   std::optional<partial_path> made = {};
   std::unique_ptr<record_writer> writer = nullptr;
   uint64_t rows = 0;
+  std::string why_empty = {};
 
   void open(const std::shared_ptr<arrow::Schema>& schema) {
     made.emplace(path, partial_path::kind::file);
@@ -149,14 +151,30 @@ graph_terms terms_of(const job& what, const store::work_watch& stop,
   out.seed = what.seed;
   out.stop = stop;
   out.found = &found;
+  out.fitted = std::make_shared<fitted_states>();
   return out;
 }
+
+/// Which node gave none of what came in.
+std::string why_no_rows(const graph_stream& rows) {
+  try {
+    rows.refuse_no_rows();
+  } catch (const ballast_error& error) {
+    return error.what_failed().message;
+  }
+}
+
+constexpr const char* no_share =
+    "too few, or too many that are equal (in time, or of one group), for its "
+    "share";
 
 void write_rows(const job& what, output_file& to, const graph_terms& how) {
   graph_stream rows(what.data, to.from, how);
   to.open(rows.choose_all());
   while (const auto batch = rows.next())
     to.write(batch);
+  if (to.rows == 0)
+    to.why_empty = is_split(what.data, to.from) ? no_share : why_no_rows(rows);
 }
 
 /// Of one split, in one pass.
@@ -181,6 +199,11 @@ void write_parts(const job& what, const std::vector<output_file*>& to,
         one->write(taken(columns, its, context));
     }
   }
+  const bool any = std::ranges::any_of(
+      to, [](const output_file* one) { return one->rows > 0; });
+  for (output_file* one : to)
+    if (one->rows == 0)
+      one->why_empty = any ? no_share : why_no_rows(rows);
 }
 
 } // namespace
@@ -219,11 +242,11 @@ std::vector<written_file> published(std::vector<output_file>& all,
 
 } // namespace
 
-std::vector<written_file> write_nodes(const job& what,
-                                      const std::vector<std::string>& nodes,
-                                      const std::vector<std::string>& files,
-                                      const store::work_watch& stop,
-                                      const left_out_rows& left_out) {
+std::vector<written_file>
+write_nodes(const job& what, const std::vector<std::string>& nodes,
+            const std::vector<std::string>& files,
+            const store::work_watch& stop, const left_out_rows& left_out,
+            const std::function<void(const std::string&)>& tell) {
   found_files found;
   const graph_terms how = terms_of(what, stop, left_out, found);
   std::vector<output_file> out;
@@ -261,7 +284,15 @@ std::vector<written_file> write_nodes(const job& what,
     if (left_out.faults != nullptr)
       left_out.faults->check(/*at_end=*/true);
   });
-  return published(out, left_out);
+  std::vector<written_file> written = published(out, left_out);
+  if (!tell)
+    return written;
+  for (const std::string& note : how.fitted->notes())
+    tell(note);
+  for (const output_file& one : out)
+    if (one.rows == 0)
+      tell(printable(one.path.string()) + " has no rows: " + one.why_empty);
+  return written;
 }
 
 std::vector<written_file> partition_node(const job& what,

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -33,12 +34,15 @@ struct left_out_rows {
   std::filesystem::path file = {};
 };
 
-/// Node i into file i.
-std::vector<written_file> write_nodes(const job& what,
-                                      const std::vector<std::string>& nodes,
-                                      const std::vector<std::string>& files,
-                                      const store::work_watch& stop = {},
-                                      const left_out_rows& left_out = {});
+/// Node i into file i. `tell`: what a user should know of the files once they
+/// are there, such as that one has no rows and why, or what fitted nodes say of
+/// what they learned.
+std::vector<written_file>
+write_nodes(const job& what, const std::vector<std::string>& nodes,
+            const std::vector<std::string>& files,
+            const store::work_watch& stop = {},
+            const left_out_rows& left_out = {},
+            const std::function<void(const std::string&)>& tell = {});
 
 struct partition_terms {
   std::string folder; // that is not there yet

@@ -11,6 +11,7 @@
 
 #include <arrow/adapters/orc/adapter.h>
 #include <arrow/api.h>
+#include <arrow/compute/api.h>
 #include <arrow/csv/writer.h>
 #include <arrow/io/file.h>
 #include <arrow/ipc/writer.h>
@@ -95,17 +96,75 @@ private:
   const std::unique_ptr<parquet::arrow::FileWriter> to_;
 };
 
+/// ORC has no unsigned numbers: the next wider type that has a sign, of 64 bits
+/// the one that has as many. Also within lists and structs.
+std::shared_ptr<arrow::DataType>
+type_in_orc(const std::shared_ptr<arrow::DataType>& type) {
+  const auto of_field = [&](int i) {
+    return type->field(i)->WithType(type_in_orc(type->field(i)->type()));
+  };
+  switch (type->id()) {
+  case arrow::Type::UINT8:
+    return arrow::int16();
+  case arrow::Type::UINT16:
+    return arrow::int32();
+  case arrow::Type::UINT32:
+  case arrow::Type::UINT64:
+    return arrow::int64();
+  case arrow::Type::LIST:
+    return arrow::list(of_field(0));
+  case arrow::Type::LARGE_LIST:
+    return arrow::large_list(of_field(0));
+  case arrow::Type::STRUCT: {
+    arrow::FieldVector fields;
+    for (int i = 0; i < type->num_fields(); ++i)
+      fields.push_back(of_field(i));
+    return arrow::struct_(std::move(fields));
+  }
+  default:
+    return type;
+  }
+}
+
 class orc_rows final : public row_format {
 public:
-  explicit orc_rows(std::unique_ptr<arrow::adapters::orc::ORCFileWriter> to)
-      : to_(std::move(to)) {}
+  orc_rows(std::unique_ptr<arrow::adapters::orc::ORCFileWriter> to,
+           const schema_pointer& schema, std::string context)
+      : to_(std::move(to)), context_(std::move(context)) {
+    arrow::FieldVector fields;
+    for (const auto& field : schema->fields())
+      fields.push_back(field->WithType(type_in_orc(field->type())));
+    schema_ = arrow::schema(std::move(fields));
+  }
   arrow::Status write(const batch_pointer& rows) override {
-    return to_->Write(*rows);
+    arrow::ArrayVector columns;
+    for (int i = 0; i < rows->num_columns(); ++i)
+      columns.push_back(with_sign(rows->column(i), *schema_->field(i)));
+    return to_->Write(*arrow::RecordBatch::Make(schema_, rows->num_rows(),
+                                                std::move(columns)));
   }
   arrow::Status close() override { return to_->Close(); }
 
 private:
+  std::shared_ptr<arrow::Array>
+  with_sign(const std::shared_ptr<arrow::Array>& column,
+            const arrow::Field& field) const {
+    if (column->type()->Equals(field.type()))
+      return column;
+    auto out = arrow::compute::Cast(*column, field.type());
+    if (!out.ok())
+      throw ballast_error(
+          errc::invalid_data,
+          context_ + ": column '" + printable(field.name()) +
+              "' has a number above 9223372036854775807, the largest whole "
+              "number of ORC; \"cast\" the column to float64, or write "
+              ".parquet, .arrow, .jsonl or .csv");
+    return *out;
+  }
+
   const std::unique_ptr<arrow::adapters::orc::ORCFileWriter> to_;
+  const std::string context_;
+  schema_pointer schema_;
 };
 
 class jsonl_rows final : public row_format {
@@ -120,9 +179,10 @@ private:
   const output_pointer to_;
 };
 
-arrow::Result<std::unique_ptr<row_format>>
-rows_to(source_format format, const output_pointer& to,
-        const schema_pointer& schema) {
+arrow::Result<std::unique_ptr<row_format>> rows_to(source_format format,
+                                                   const output_pointer& to,
+                                                   const schema_pointer& schema,
+                                                   const std::string& context) {
   switch (format) {
   case source_format::csv: {
     auto options = arrow::csv::WriteOptions::Defaults();
@@ -146,7 +206,7 @@ rows_to(source_format format, const output_pointer& to,
   case source_format::orc: {
     ARROW_ASSIGN_OR_RAISE(auto out,
                           arrow::adapters::orc::ORCFileWriter::Open(to.get()));
-    return std::make_unique<orc_rows>(std::move(out));
+    return std::make_unique<orc_rows>(std::move(out), schema, context);
   }
   case source_format::jsonl:
     return std::make_unique<jsonl_rows>(to);
@@ -176,7 +236,7 @@ public:
       check_cells(*schema, context_);
     file_ = take_arrow(arrow::io::FileOutputStream::Open(at_.string()),
                        errc::run_dir_unusable, context_);
-    rows_ = take_arrow(rows_to(format_of(path), file_, schema),
+    rows_ = take_arrow(rows_to(format_of(path), file_, schema, context_),
                        errc::run_dir_unusable, context_);
   }
 

@@ -153,6 +153,8 @@ database_place postgres_place(const std::string& uri, std::string_view rest,
 database_place sqlite_place(std::string_view rest, const std::string& pointer) {
   if (rest.starts_with("//"))
     rest.remove_prefix(2);
+  while (rest.starts_with("//")) // as others write an absolute path
+    rest.remove_prefix(1);
   database_place out;
   out.kind = database_kind::sqlite;
   out.path = percent_decoded(rest, pointer);

@@ -1,5 +1,6 @@
 #include "data/source/table_survey.hpp"
 
+#include "data/graph/graph_stream.hpp"
 #include "data/operators/operator_stream.hpp"
 #include "data/source/array_cells.hpp"
 #include "data/source/bad_rows.hpp"
@@ -195,8 +196,9 @@ private:
         request_.faults != nullptr ? std::optional(*request_.faults)
                                    : std::nullopt;
     const auto columns_before = by_name_;
+    std::unique_ptr<record_stream> from;
     try {
-      read_columns(file, false);
+      from = read_columns(file, false);
     } catch (const ballast_error& error) {
       if (error.what_failed().code != errc::invalid_data ||
           spec_.format == source_format::csv) // all of it is text here
@@ -206,15 +208,25 @@ private:
       if (faults_before)
         *request_.faults = *faults_before;
       by_name_ = columns_before;
-      read_columns(file, true);
+      from = read_columns(file, true);
     }
+    refuse_empty_graph(*from);
     if (first_.empty())
       first_ = file.name;
     return true;
   }
 
-  void read_columns(const stored_file& file, bool only_used) {
-    const std::unique_ptr<record_stream> from =
+  /// As a run does: without rows its columns would seem to hold nothing.
+  void refuse_empty_graph(const record_stream& from) const {
+    const auto* graph = dynamic_cast<const graph_stream*>(&from);
+    if (graph != nullptr && rows_read_ == 0 && request_.faults != nullptr)
+      request_.faults->check(/*at_end=*/true);
+    if (graph != nullptr && rows_read_ == 0)
+      graph->refuse_no_rows();
+  }
+  std::unique_ptr<record_stream> read_columns(const stored_file& file,
+                                              bool only_used) {
+    std::unique_ptr<record_stream> from =
         open_table(spec_, request_, file, {.typing = cell_typing::none});
     const std::shared_ptr<arrow::Schema> schema = from->schema();
     const std::vector<int> used =
@@ -249,9 +261,11 @@ private:
       }
       first += size_t(batch->num_rows());
     }
+    rows_read_ = first;
     out_.rows += taken.empty()
                      ? first
                      : size_t(std::count(taken.begin(), taken.end(), true));
+    return from;
   }
 
   /// Rows that could not be read are told, and not looked at.
@@ -426,6 +440,7 @@ private:
   std::optional<row_condition> where_;
   std::string first_; // file that has rows; empty: not read yet
   table_survey out_;
+  size_t rows_read_ = 0;                  // of the last file
   std::map<std::string, size_t> by_name_; // its columns
 };
 

@@ -36,7 +36,7 @@ std::optional<check_value> value_in(const json& in) {
   if (in.is_boolean())
     return in.get<bool>();
   if (in.is_number_unsigned() && in.get<uint64_t>() > uint64_t(INT64_MAX))
-    return in.get<double>();
+    return in.get<uint64_t>();
   if (in.is_number_integer())
     return in.get<int64_t>();
   if (in.is_number())
@@ -163,7 +163,7 @@ private:
       const bool low_text = std::holds_alternative<std::string>(out_.low->at);
       if (low_text != std::holds_alternative<std::string>(out_.high->at))
         return refuse("", "both limits must be numbers, or both texts");
-      if (!low_text && number(out_.low->at) > number(out_.high->at))
+      if (!low_text && is_above(out_.low->at, out_.high->at))
         return refuse("", "no number is in this range: the lower limit is "
                           "above the upper one");
     }
@@ -178,9 +178,20 @@ private:
                      "forbids; expected \"remove\" or \"mark\"");
   }
 
+  static bool is_above(const check_value& a, const check_value& b) {
+    if (std::holds_alternative<int64_t>(a) &&
+        std::holds_alternative<int64_t>(b))
+      return std::get<int64_t>(a) > std::get<int64_t>(b);
+    if (std::holds_alternative<uint64_t>(a) &&
+        std::holds_alternative<uint64_t>(b))
+      return std::get<uint64_t>(a) > std::get<uint64_t>(b);
+    return number(a) > number(b);
+  }
   static double number(const check_value& of) {
     if (const auto* whole = std::get_if<int64_t>(&of))
       return double(*whole);
+    if (const auto* large = std::get_if<uint64_t>(&of))
+      return double(*large);
     return std::get<double>(of);
   }
 

@@ -20,7 +20,8 @@ struct node;
 /// What becomes of a value that breaks its rule.
 enum class check_action : uint8_t { remove, clip, null, mark };
 
-using check_value = std::variant<bool, int64_t, double, std::string>;
+/// A whole number is uint64 only if it is beyond int64.
+using check_value = std::variant<bool, int64_t, uint64_t, double, std::string>;
 
 struct check_limit {
   check_value at;    // a number, or a date or time as text

@@ -270,6 +270,16 @@ class Graph(BallastTest):
         self.environment["TMPDIR"] = str(self.folder / "gone")
         self.refused(2, ["gone", "$TMPDIR"], "data", "show", job)
 
+    def test_a_fraction_is_any_number_above_0(self):
+        self.ballast("data", "split", self.people, f"{self.folder}/a.csv=.5",
+                     f"{self.folder}/b.csv=5e-1")
+        for wrong in ("half", "0", "-.5", "1e999", ".5x", "nan"):
+            self.refused(2, ["a number above 0 and at most 1",
+                             f"found {self.folder}/c.csv={wrong}"],
+                         "data", "split", self.people,
+                         f"{self.folder}/c.csv={wrong}",
+                         f"{self.folder}/d.csv=0.5")
+
     def test_an_empty_part_is_said(self):
         same = self.write("same.csv", "x,at\n" + "1,5\n" * 20)
         one = self.ballast("data", "split", same, f"{self.folder}/a.csv=0.5",

@@ -291,12 +291,15 @@ class Preprocessing(Recovery):
         run = self.run_job(self.job(train={"epochs": 1}))
         out = self.folder / "out.csv"
         other = self.write("other.csv", "age,incom,city\n30,2000,oslo\n")
-        self.refused(2, ["there is no column 'income' (double)",
+        self.refused(2, ["other.csv: ", "there is no column 'income' (double)",
                          "did you mean 'incom'?"],
                      "data", "apply", run, other, out)
         text = self.write("text.csv", "age,income,city\n30,much,oslo\n")
-        self.refused(2, ["text.csv: row 1", "column 'income'"],
-                     "data", "apply", run / "preprocessing", text, out)
+        said = self.refused(
+            2, ["text.csv: row 1", "column 'income'",
+                "correct the cell, or give --null if it stands for a"],
+            "data", "apply", run / "preprocessing", text, out)
+        self.assertNotIn("/data/sources", said.err)
         self.refused(2, ["cannot be read", "preprocessing/"],
                      "data", "apply", self.folder, text, out)
         self.assertFalse(out.exists())

@@ -100,6 +100,27 @@ class Resampling(BallastTest):
             self.assertLessEqual({r[name] for r in lines_of(out)},
                                  {r[name] for r in rows})
 
+    def test_a_column_of_lists_is_left_out_by_an_option(self):
+        source = self.write("lists.jsonl", "".join(
+            json.dumps({"a": i, "l": [1, 2], "left": "yes" if i % 4 else "no"})
+            + "\n" for i in range(40)))
+        packed = self.folder / "lists.parquet"
+        self.ballast("data", "split", source, f"{packed}=.5",
+                     f"{self.folder}/rest.jsonl=.5")
+        out = self.folder / "out.csv"
+        words = (out, "--label", "left", "--method", "smote", "--option",
+                 "k_neighbors=1")
+        self.refused(2, ["lists.jsonl: column 'l' is of type list",
+                         "; on the command line: --drop COLUMN"],
+                     "data", "resample", source, *words)
+        self.refused(2, ["lists.parquet: column 'l' holds lists or structs",
+                         "; on the command line: --drop COLUMN"],
+                     "data", "resample", packed, *words)
+        self.assertFalse(out.exists())
+        self.ballast("data", "resample", packed, *words, "--drop", "l",
+                     "--where", "a >= 0")
+        self.assertEqual(list(lines_of(out)[0]), ["a", "left"])
+
     def test_mistakes_leave_no_file_and_say_what_was_expected(self):
         source, _ = self.numbers()
         out = self.folder / "out.csv"

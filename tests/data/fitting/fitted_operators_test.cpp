@@ -202,6 +202,30 @@ TEST(impute, fills_text_and_keeps_the_type_of_whole_numbers) {
                         "which is int64"));
 }
 
+TEST(impute, refuses_a_constant_that_is_no_finite_number) {
+  const auto rows = numbers(x, R"([{"x":null},{"x":2}])");
+  for (const char* value : {"nan", "inf", "1e999"})
+    EXPECT_THAT(refused([&] {
+                  fitted({{"op", "impute"},
+                          {"columns", x},
+                          {"strategy", "constant"},
+                          {"value", value}},
+                         rows);
+                }),
+                HasSubstr("/data/graph/2/value: '" + std::string(value) +
+                          "' is no finite number of column 'x', which is "
+                          "double; expected one such as 0"));
+  const auto words = texts(R"([{"t":null}])");
+  EXPECT_THAT(fitted({{"op", "impute"},
+                      {"columns", {"t"}},
+                      {"strategy", "constant"},
+                      {"value", "nan"}},
+                     words)
+                  .lines(words),
+              ElementsAre("nan"))
+      << "a text like any other";
+}
+
 TEST(impute, refuses_what_it_cannot_fill) {
   const auto rows = numbers(x, R"([{"x":null},{"x":null}])");
   EXPECT_THAT(refused([&] {
@@ -227,30 +251,6 @@ TEST(impute, carries_a_value_into_the_next_batch) {
   fitted one({{"op", "impute"}, {"columns", x}, {"strategy", "forward"}}, rows);
   EXPECT_THAT(column_of(*one.rows(rows, false, 7, 1), "x"),
               ElementsAre(1, 1, 1, 2));
-}
-
-TEST(impute, refuses_a_constant_that_is_no_finite_number) {
-  const auto rows = numbers(x, R"([{"x":null},{"x":2}])");
-  for (const char* value : {"nan", "inf", "1e999"})
-    EXPECT_THAT(refused([&] {
-                  fitted({{"op", "impute"},
-                          {"columns", x},
-                          {"strategy", "constant"},
-                          {"value", value}},
-                         rows);
-                }),
-                HasSubstr("/data/graph/2/value: '" + std::string(value) +
-                          "' is no finite number of column 'x', which is "
-                          "double; expected one such as 0"));
-  const auto words = texts(R"([{"t":null}])");
-  EXPECT_THAT(fitted({{"op", "impute"},
-                      {"columns", {"t"}},
-                      {"strategy", "constant"},
-                      {"value", "nan"}},
-                     words)
-                  .lines(words),
-              ElementsAre("nan"))
-      << "a text like any other";
 }
 
 TEST(clip_outliers, clips_marks_and_removes_what_lies_far_off) {

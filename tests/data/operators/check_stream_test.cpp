@@ -187,6 +187,54 @@ TEST_F(check_test, whole_numbers_are_compared_without_rounding) {
               ElementsAre("9007199254740993"));
 }
 
+TEST_F(check_test, limits_of_large_whole_numbers_are_those_that_are_written) {
+  const auto large = data::rows_of(
+      {arrow::field("u", arrow::uint64())},
+      R"([{"u":18446744073709551615},{"u":18446744073709551614},{"u":0}])");
+  const std::string most = "18446744073709551615";
+  const std::string next = "18446744073709551614";
+  const auto of = [&](const json& rule) {
+    return checked({{"u", rule}}, large);
+  };
+  EXPECT_THAT(of({{"min", -1}}), ElementsAre(most, next, "0"));
+  EXPECT_THAT(of({{"max", -0.5}}), IsEmpty());
+  EXPECT_THAT(of({{"min", 0.5}}), ElementsAre(most, next));
+  EXPECT_THAT(of({{"above", 1e300}}), IsEmpty());
+  EXPECT_THAT(of({{"below", 1e300}}), ElementsAre(most, next, "0"));
+  EXPECT_THAT(of({{"max", 18446744073709551614u}}), ElementsAre(next, "0"));
+  EXPECT_THAT(told_,
+              ElementsAre("1 u: expected at most " + next + ", found more"));
+  EXPECT_THAT(of({{"above", 18446744073709551614u}}), ElementsAre(most));
+  EXPECT_THAT(of({{"in", json::array({18446744073709551615u})}}),
+              ElementsAre(most));
+  EXPECT_THAT(of({{"max", 18446744073709551614u}, {"then", "clip"}}),
+              ElementsAre(next, next, "0"));
+  const auto whole =
+      data::rows_of({arrow::field("n", arrow::int64())},
+                    R"([{"n":9007199254740993},{"n":9007199254740992},
+                        {"n":-9223372036854775808}])");
+  EXPECT_THAT(checked({{"n", {{"max", 9007199254740992.0}}}}, whole),
+              ElementsAre("9007199254740992", "-9223372036854775808"));
+  EXPECT_THAT(checked({{"n", {{"below", 9007199254740992.5}}}}, whole),
+              ElementsAre("9007199254740992", "-9223372036854775808"));
+  EXPECT_THAT(checked({{"n", {{"max", 18446744073709551615u}}}}, whole),
+              testing::SizeIs(3));
+  EXPECT_THAT(checked({{"n", {{"above", -9223372036854775808.0}}}}, whole),
+              testing::SizeIs(2));
+}
+
+TEST_F(check_test, a_whole_limit_that_no_float_has_lies_between_two) {
+  const auto floats = data::rows_of({arrow::field("x", arrow::float64())},
+                                    R"([{"x":9007199254740992},
+                                        {"x":9007199254740994}])");
+  for (const char* low : {"min", "above"})
+    EXPECT_THAT(checked({{"x", {{low, 9007199254740993}}}}, floats),
+                ElementsAre("9007199254740994"));
+  for (const char* high : {"max", "below"})
+    EXPECT_THAT(checked({{"x", {{high, 9007199254740993}}}}, floats),
+                ElementsAre("9007199254740992"));
+}
+
 TEST_F(check_test, refuses_rules_that_its_columns_do_not_have) {
   const auto refusal = [&](const json& rules) {
     try {

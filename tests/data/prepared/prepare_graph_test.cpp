@@ -2,6 +2,7 @@
 // the same chunks, what decides its rows decides its key, and each row is
 // traced to its file.
 #include "data/prepared/prepared_set.hpp"
+#include "data/source/table_survey.hpp"
 #include "data/store/chunk.hpp"
 #include "tests/data/source/stream_tester.hpp"
 #include "tests/data/source_builders.hpp"
@@ -247,6 +248,27 @@ TEST_F(graph_sets, that_are_empty_are_told_by_the_node_where_rows_end) {
                    "suffix": "_b"}])"),
       testing::HasSubstr(
           "/data/graph/0: join 'out' gives no rows, 63 came in"));
+}
+
+TEST_F(graph_sets,
+       that_are_empty_are_told_once_of_an_input_that_is_read_twice) {
+  EXPECT_THAT(refusal_of([this] {
+                made(graph_job(R"([{"op": "distinct", "from": ["b", "b"],
+                                    "as": "out"}])",
+                               {{"from", "out"}, {"label", "y"}}));
+              }),
+              testing::HasSubstr(
+                  "/data/graph/0: distinct 'out' gives no rows, 6 came in"));
+}
+
+TEST_F(graph_sets, that_are_empty_are_told_by_a_survey_as_by_a_run) {
+  const job what = graph_job(
+      R"([{"op": "filter", "from": "b", "where": "x < 0", "as": "out"}])",
+      {{"from", "out"}, {"label", "y"}});
+  EXPECT_THAT(
+      refusal_of([&] { survey(what.data.train, {.data = &what.data}); }),
+      testing::HasSubstr(
+          "/data/graph/0: filter 'out' gives no rows, 3 came in"));
 }
 
 TEST_F(graph_sets, of_which_all_test_rows_are_wrong_say_so) {

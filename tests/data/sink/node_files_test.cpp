@@ -155,6 +155,75 @@ TEST_F(node_files, of_several_are_all_taken_back_if_one_fails) {
   EXPECT_FALSE(fs::exists(file("a.csv")));
 }
 
+TEST_F(node_files, of_orc_have_unsigned_numbers_as_the_next_wider_type) {
+  const auto schema = arrow::schema(
+      {arrow::field("a", arrow::uint8()), arrow::field("b", arrow::uint16()),
+       arrow::field("c", arrow::uint32()), arrow::field("d", arrow::uint64()),
+       arrow::field("e", arrow::list(arrow::uint8()))});
+  const auto write = [&](const std::string& name, const std::string& rows) {
+    const auto to = open_writer(file(name), file(name), schema);
+    to->write(batch_of(schema, rows));
+    to->finish();
+  };
+  write("u.orc", R"([{"a":255,"b":65535,"c":4294967295,
+                      "d":9223372036854775807,"e":[255]},
+                     {"a":null,"b":0,"c":0,"d":0,"e":null}])");
+  const job what = of("u.orc");
+  graph_stream from(what.data, "in", {});
+  const auto read = from.choose_all();
+  EXPECT_EQ(read->field(0)->type()->ToString(), "int16");
+  EXPECT_EQ(read->field(1)->type()->ToString(), "int32");
+  EXPECT_EQ(read->field(2)->type()->ToString(), "int64");
+  EXPECT_EQ(read->field(3)->type()->ToString(), "int64");
+  EXPECT_THAT(rows_of(from),
+              testing::ElementsAre(testing::StartsWith("255 65535 4294967295 "
+                                                       "9223372036854775807 "),
+                                   "null 0 0 0 null"));
+  EXPECT_THAT(refusal_of([&] {
+                write("v.orc", R"([{"a":0,"b":0,"c":0,"d":9223372036854775808,
+                            "e":[]}])");
+              }),
+              has_all({"cannot write ",
+                       "v.orc: column 'd' has a number above "
+                       "9223372036854775807",
+                       "\"cast\""}));
+}
+
+TEST_F(node_files, without_rows_say_which_node_left_none) {
+  job what = of("in.csv");
+  graph::node none;
+  none.what = graph::op::filter;
+  none.from = {"in"};
+  none.as = {"none"};
+  graph::option_of(none, "where") = std::string("age > 100");
+  what.data.graph.push_back(none);
+  std::vector<std::string> told;
+  const auto written =
+      write_nodes(what, {"none"}, {file("none.csv")}, {}, {},
+                  [&](const std::string& note) { told.push_back(note); });
+  EXPECT_EQ(written.at(0).rows, 0u);
+  EXPECT_THAT(told,
+              testing::ElementsAre(file("none.csv") +
+                                   " has no rows: /data/graph/1: "
+                                   "filter 'none' gives no rows, 3 came in"));
+}
+
+TEST_F(node_files, say_what_was_learned_once) {
+  job what = of("in.csv");
+  std::ofstream(folder_ / "in.csv") << "name,age,city\na,5,x\nb,5,y\nc,5,z\n";
+  graph::node same;
+  same.what = graph::op::standardize;
+  same.from = {"in"};
+  same.as = {"same"};
+  graph::option_of(same, "columns") = std::vector<std::string>{"age"};
+  what.data.graph.push_back(same);
+  std::vector<std::string> told;
+  write_nodes(what, {"same", "same"}, {file("1.csv"), file("2.csv")}, {}, {},
+              [&](const std::string& note) { told.push_back(note); });
+  EXPECT_THAT(told, testing::ElementsAre(testing::HasSubstr(
+                        "column 'age' is the same in all training rows")));
+}
+
 TEST_F(node_files, of_a_type_that_the_format_lacks_leave_nothing) {
   job what = of("in.csv");
   std::ofstream(folder_ / "in.jsonl") << "{\"x\": [1, 2]}\n";

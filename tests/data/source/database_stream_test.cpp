@@ -6,6 +6,7 @@
 
 #include "data/sink/source_versions.hpp"
 #include "data/source/adbc_session.hpp"
+#include "data/source/database_place.hpp"
 #include "data/source/source_error.hpp"
 #include "data/source/source_table.hpp"
 #include "tests/data/some_chunks.hpp"
@@ -105,6 +106,12 @@ TEST(database_uri, what_cannot_be_read_is_refused_with_what_can) {
     EXPECT_EQ(why.code, errc::invalid_job) << uri;
     EXPECT_THAT(why.message, HasSubstr("postgresql://USER@HOST")) << uri;
   }
+}
+
+TEST(database_uri, an_absolute_path_of_sqlite_may_have_a_slash_more) {
+  for (const char* uri :
+       {"sqlite:/tmp/x.db", "sqlite:///tmp/x.db", "sqlite:////tmp/x.db"})
+    EXPECT_EQ(place_of_database(uri, "").path, "/tmp/x.db") << uri;
 }
 
 TEST(database_spec, a_field_that_contradicts_another_is_named) {
