@@ -6,6 +6,7 @@
 #include "data/source/bad_rows.hpp"
 #include "data/source/cell_number.hpp"
 #include "data/source/column_choice.hpp"
+#include "data/source/column_notes.hpp"
 #include "data/source/row_condition.hpp"
 #include "data/source/row_faults.hpp"
 #include "data/source/source_error.hpp"
@@ -15,7 +16,6 @@
 #include <arrow/api.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -25,36 +25,10 @@ namespace ballast::data {
 
 namespace {
 
-void note_number(column_survey& to, double number, const std::string& place) {
-  if (to.numbers + to.texts == 0)
-    to.numeric = true;
-  if (++to.numbers == 1)
-    to.first_number = {place, ""};
-  const float value = float(number);
-  if (!(value - value == 0)) {
-    if (++to.unusable == 1)
-      to.first_unusable = {place, ""};
-    return;
-  }
-  const bool first = to.numbers - to.unusable == 1;
-  to.least = first ? number : std::min(to.least, number);
-  to.most = first ? number : std::max(to.most, number);
-  to.whole = to.whole && number == std::trunc(number);
-}
-
-void note_text(column_survey& to, const std::string& text,
-               const std::string& place) {
-  if (++to.texts == 1)
-    to.first_text = {place, text};
-  if (const auto known = to.words.find(text); known != to.words.end())
-    ++known->second;
-  else if (to.words.size() < surveyed_texts_max)
-    to.words.emplace(text, 1);
-}
-
-void note_missing(column_survey& to, const std::string& place) {
-  if (++to.missing == 1)
-    to.first_missing = {place, ""};
+const char* kept_for(const column_to_keep& one) {
+  return one.pointer == "/train/sampling/column"
+             ? "train.sampling names it"
+             : "balance.by or balance.group names it";
 }
 
 /// The cells of one column of a batch.
@@ -159,9 +133,7 @@ public:
                                                 columns, spec_, request_, {});
     for (size_t i = 0; i < choice.kept.size(); ++i)
       use(choice.kept[i], column_use::balanced,
-          request_.kept.at(i).pointer == "/train/sampling/column"
-              ? "train.sampling names it"
-              : "balance.by or balance.group names it");
+          kept_for(request_.kept.at(i)));
     for (size_t i : choice.features)
       use(i, column_use::feature,
           spec_.features.empty() ? "numbers" : "features names it");
@@ -219,10 +191,11 @@ private:
   /// As a run does: without rows its columns would seem to hold nothing.
   void refuse_empty_graph(const record_stream& from) const {
     const auto* graph = dynamic_cast<const graph_stream*>(&from);
-    if (graph != nullptr && rows_read_ == 0 && request_.faults != nullptr)
+    if (graph == nullptr || rows_read_ > 0)
+      return;
+    if (request_.faults != nullptr)
       request_.faults->check(/*at_end=*/true);
-    if (graph != nullptr && rows_read_ == 0)
-      graph->refuse_no_rows();
+    graph->refuse_no_rows();
   }
   std::unique_ptr<record_stream> read_columns(const stored_file& file,
                                               bool only_used) {
