@@ -16,6 +16,7 @@
 #include <arrow/api.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <string_view>
