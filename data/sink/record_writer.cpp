@@ -119,7 +119,7 @@ type_in_orc(const std::shared_ptr<arrow::DataType>& type) {
     arrow::FieldVector fields;
     for (int i = 0; i < type->num_fields(); ++i)
       fields.push_back(of_field(i));
-    return arrow::struct_(std::move(fields));
+    return arrow::struct_(fields);
   }
   default:
     return type;
