@@ -26,6 +26,7 @@ COMPUTE_S = 0.1
 def train(rank, parameters, world, steps, saved, folder, port, out):
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // world))
     dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=world)
+    apart = dist.new_group(backend="gloo")  # saving talks beside the steps
     sizes = [PIECE] * (parameters // PIECE) + ([parameters % PIECE] if parameters % PIECE else [])
     model = torch.nn.ParameterList([torch.nn.Parameter(torch.zeros(size)) for size in sizes])
     for one in model:
@@ -41,7 +42,7 @@ def train(rank, parameters, world, steps, saved, folder, port, out):
         times.append(time.monotonic_ns())
         if step == saved:
             state = {"model": model.state_dict(), "optimizer": update.state_dict()}
-            saving = dcp.async_save(state, checkpoint_id=os.path.join(folder, "async"))
+            saving = dcp.async_save(state, checkpoint_id=os.path.join(folder, "async"), process_group=apart)
     saving.result()
     if rank == 0:
         out.put(times)

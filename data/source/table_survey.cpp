@@ -133,8 +133,7 @@ public:
     const column_choice choice = choose_columns(printable(out_.files.at(0)),
                                                 columns, spec_, request_, {});
     for (size_t i = 0; i < choice.kept.size(); ++i)
-      use(choice.kept[i], column_use::balanced,
-          kept_for(request_.kept.at(i)));
+      use(choice.kept[i], column_use::balanced, kept_for(request_.kept.at(i)));
     for (size_t i : choice.features)
       use(i, column_use::feature,
           spec_.features.empty() ? "numbers" : "features names it");
