@@ -143,6 +143,12 @@ std::vector<entry> parse_header(const std::string& path,
       entries.begin(), entries.end(), [](const entry& a, const entry& b) {
         return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
       });
+  uint64_t offset = 0;
+  for (const entry& e : entries) {
+    if (e.begin != offset)
+      refuse(path, "tensor '" + e.name + "' leaves a gap or overlaps");
+    offset = e.end;
+  }
   return entries;
 }
 
@@ -205,14 +211,9 @@ std::vector<tensor_place>
 tensor_places(const std::string& header, const std::string& name,
               std::map<std::string, std::string>& metadata) {
   std::vector<tensor_place> out;
-  uint64_t offset = 0;
-  for (const entry& one : parse_header(name, header, metadata)) {
-    if (one.begin != offset)
-      refuse(name, "tensor '" + one.name + "' leaves a gap or overlaps");
-    offset = one.end;
+  for (const entry& one : parse_header(name, header, metadata))
     out.push_back(
         {one.name, one.begin, one.end, one.type == find_number_type("F32")});
-  }
   return out;
 }
 
@@ -229,15 +230,10 @@ tensor_file parse_safetensors(std::string_view bytes, const std::string& name) {
 
   tensor_file out;
   const std::vector<entry> entries = parse_header(name, text, out.metadata);
-  uint64_t offset = 0;
-  for (const entry& e : entries) {
-    if (e.begin != offset)
-      refuse(name, "tensor '" + e.name + "' leaves a gap or overlaps");
-    offset = e.end;
-  }
+  const uint64_t end = entries.empty() ? 0 : entries.back().end;
   std::string_view data = bytes.substr(sizeof header_bytes + header_bytes);
-  if (offset != data.size())
-    refuse(name, "its tensors take " + std::to_string(offset) +
+  if (end != data.size())
+    refuse(name, "its tensors take " + std::to_string(end) +
                      " bytes, the file has " + std::to_string(data.size()));
   uint64_t count = 0;
   for (const entry& e : entries)
