@@ -43,17 +43,20 @@ void state_snapshot::start(std::function<void()> work) {
 void state_snapshot::make_room(uint64_t bytes) {
   start([this, bytes] {
     const std::unique_lock lock(memory_);
-    if (bytes_.size() >= bytes)
+    // A copy may lie there already, and be fetched: a worker is ready again in
+    // each generation.
+    const size_t used = room_.size();
+    if (used >= bytes)
       return;
     try {
-      bytes_.resize(bytes);
+      room_.resize(bytes);
     } catch (const std::bad_alloc&) {
       return; // the copy says so
     }
     // By faults, one at a time: to populate them by a call holds a lock of the
     // whole process, and a thread that is put aside meanwhile stops all others.
-    for (size_t at = 0; at < bytes_.size(); at += page_bytes)
-      bytes_.data()[at] = 0;
+    for (size_t at = used; at < room_.size(); at += page_bytes)
+      room_.data()[at] = 0;
   });
 }
 
@@ -68,8 +71,10 @@ void state_snapshot::begin(step_number after, replica_image of) {
     bool copied = true;
     try {
       const std::unique_lock lock(memory_); // nobody reads the one before
-      bytes_.resize(of->file.bytes());
-      of->file.copy(0, {reinterpret_cast<char*>(bytes_.data()), bytes_.size()});
+      bytes_ = of->file.bytes();
+      if (room_.size() < bytes_)
+        room_.resize(bytes_);
+      of->file.copy(0, {reinterpret_cast<char*>(room_.data()), bytes_});
     } catch (const std::bad_alloc&) {
       copied = false; // whoever fetches it is told that it is not here
       monitor::log().warn("no memory for a copy of the state, {} MB",
@@ -116,11 +121,10 @@ std::optional<std::string> state_snapshot::read(const std::string& blob,
   std::string out;
   {
     const std::shared_lock memory(memory_);
-    const uint64_t size = bytes_.size();
-    if (at > size)
+    if (at > bytes_)
       return std::nullopt;
-    out.assign(reinterpret_cast<const char*>(bytes_.data()) + at,
-               std::min(piece_bytes, size - at));
+    out.assign(reinterpret_cast<const char*>(room_.data()) + at,
+               std::min(piece_bytes, bytes_ - at));
   }
   const std::lock_guard lock(mutex_);
   if (!is_here()) // another copy is being made there

@@ -35,7 +35,8 @@ public:
   state_snapshot& operator=(const state_snapshot&) = delete;
 
   /// Touches memory for a copy of so many bytes, on a thread of its own: the
-  /// first copy takes no longer then than the others.
+  /// first copy takes no longer then than the others. The copy that is there
+  /// stays as it is.
   void make_room(uint64_t bytes);
   /// Replaces the copy before. `of` does not change until await() returns.
   void begin(step_number after, replica_image of);
@@ -53,11 +54,12 @@ private:
   void start(std::function<void()> work);
 
   std::thread worker_;       // of the thread that steps
-  std::shared_mutex memory_; // guards bytes_ while it is read or written
-  data::growing_bytes bytes_;
+  std::shared_mutex memory_; // guards the copy while it is read or written
+  data::growing_bytes room_; // never smaller than it was
+  uint64_t bytes_ = 0;       // of the copy, at the start of the room
   mutable std::mutex mutex_; // guards the following
   std::condition_variable complete_;
-  std::optional<step_number> step_; // of bytes_, or what is copied to there
+  std::optional<step_number> step_; // of the copy, whole or under way
   bool copying_ = false;
   std::optional<clock::time_point> wanted_; // since nobody has read on
   clock::duration slowest_piece_{0};        // from one to the next

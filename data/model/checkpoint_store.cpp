@@ -169,7 +169,7 @@ stored_checkpoint look_at(const fs::path& folder, step_number step) {
     auto named = told.value("step", uint64_t{0});
     auto expected = told.value("bytes", uint64_t{0});
     const file_hash found = hash_of_file(out.file);
-    std::string inside = step_inside(out.file).value_or(to_string(step));
+    const std::optional<std::string> inside = step_inside(out.file);
     if (named != value(step))
       out.problem = "its manifest is of step " + std::to_string(named);
     else if (found.bytes != expected)
@@ -177,8 +177,10 @@ stored_checkpoint look_at(const fs::path& folder, step_number step) {
                     " bytes of " + std::to_string(expected);
     else if (found.hex != told.value("xxh64", ""))
       out.problem = "its state does not match its checksum";
-    else if (inside != to_string(step))
-      out.problem = "its state is that of step " + inside;
+    else if (!inside)
+      out.problem = "its state has no header that names its step";
+    else if (*inside != to_string(step))
+      out.problem = "its state is that of step " + *inside;
   } catch (const nlohmann::json::exception&) {
     out.problem = std::string("its ") + manifest_name + " is damaged";
   }

@@ -91,6 +91,18 @@ TEST_F(state_snapshots, may_have_their_room_made_before) {
   EXPECT_TRUE(fetched(step_number{1}));
 }
 
+TEST_F(state_snapshots, stay_as_they_are_when_more_room_is_made) {
+  snapshot.begin(step_number{1}, image(step_number{1}));
+  snapshot.await();
+  const auto before = fetched(step_number{1});
+  for (int more = 1; more <= 10; ++more) { // beside each other
+    snapshot.make_room(before->size() + uint64_t(more));
+    const auto now = fetched(step_number{1});
+    ASSERT_TRUE(now);
+    ASSERT_TRUE(*now == *before);
+  }
+}
+
 TEST_F(state_snapshots, are_never_mixed_while_they_are_replaced) {
   snapshot.begin(step_number{1}, image(step_number{1}));
   std::atomic<bool> ended{false};

@@ -11,11 +11,22 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <string>
+#include <utility>
 
 namespace ballast::data {
 namespace {
 
 namespace fs = std::filesystem;
+
+/// A state that is nothing but its header.
+std::string state_of(uint64_t step) {
+  const std::string header =
+      R"({"__metadata__":{"step":")" + std::to_string(step) + "\"}}";
+  std::string out(8, '\0');
+  out[0] = char(header.size());
+  return out + header;
+}
 
 class checkpoints : public testing::Test {
 protected:
@@ -36,8 +47,7 @@ protected:
 
   void publish(uint64_t step) {
     checkpoint_store store(folder);
-    store.stage(identity(step), "run",
-                store::pieces_of({"state of ", std::to_string(step)}));
+    store.stage(identity(step), "run", store::pieces_of({state_of(step)}));
     store.publish(identity(step));
   }
 
@@ -98,36 +108,34 @@ TEST_F(checkpoints, keep_nothing_of_a_state_that_stops_coming) {
   EXPECT_EQ(names(), std::vector<std::string>{});
 }
 
-std::string with_header(const std::string& header) {
-  std::string out(8, '\0');
-  out[0] = char(header.size());
-  return out + header;
-}
-
 TEST_F(checkpoints, are_passed_over_by_name_where_torn_or_damaged) {
   for (uint64_t step : {1, 2, 3, 4, 5, 6})
     publish(step);
   fs::resize_file(folder / "step-1" / "state.safetensors", 3);
-  std::ofstream(folder / "step-2" / "state.safetensors") << "state of 9";
+  std::ofstream(folder / "step-2" / "state.safetensors") << state_of(9);
   fs::remove(folder / "step-3" / "manifest.json");
   std::ofstream(folder / "step-5" / "manifest.json") << "{";
   fs::remove_all(folder / "step-6");
   fs::copy(folder / "step-4", folder / "step-6");
-  checkpoint_store(folder).stage(
-      identity(7), "run",
-      store::pieces_of({with_header(R"({"__metadata__":{"step":"5"}})")}));
-  checkpoint_store(folder).publish(identity(7));
+  const std::string zeroed = '\0' + state_of(8).substr(1);
+  for (const auto& [step, state] :
+       {std::pair(uint64_t{7}, state_of(5)), std::pair(uint64_t{8}, zeroed)}) {
+    checkpoint_store(folder).stage(identity(step), "run",
+                                   store::pieces_of({state}));
+    checkpoint_store(folder).publish(identity(step));
+  }
   EXPECT_EQ(whole(), steps{4});
   std::string found;
   for (const stored_checkpoint& one : checkpoint_store(folder).inspect())
     found += to_string(one.holds.step) + ": " + one.problem + "\n";
-  EXPECT_EQ(found, "1: its state has 3 bytes of 10\n"
+  EXPECT_EQ(found, "1: its state has 3 bytes of 37\n"
                    "2: its state does not match its checksum\n"
                    "3: its manifest.json is missing\n"
                    "4: \n"
                    "5: its manifest.json cannot be read\n"
                    "6: its manifest is of step 4\n"
-                   "7: its state is that of step 5\n");
+                   "7: its state is that of step 5\n"
+                   "8: its state has no header that names its step\n");
 }
 
 TEST_F(checkpoints, removes_what_a_killed_writer_left_unfinished) {
