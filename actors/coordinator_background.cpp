@@ -1,7 +1,7 @@
 #include "actors/coordinator_background.hpp"
 
 #include "actors/blob_pieces.hpp"
-#include "actors/state_snapshot.hpp"
+#include "actors/gathered_state.hpp"
 #include "monitor/logs/log.hpp"
 #include "runtime/base/fault_point.hpp"
 #include "runtime/base/json_text.hpp"
@@ -27,42 +27,6 @@ void wait_for_space(disk_full_retry& space, std::chrono::seconds patience,
       record.notices().events()->append(coordinator::events::disk_full{waited});
     });
 }
-
-/// What worker `worker` holds for a checkpoint, piece by piece.
-class fetched_state {
-public:
-  fetched_state(const coordinator::fetch_checkpoint& what, std::string worker,
-                const std::string& token)
-      : step_(what.after.step), worker_(std::move(worker)) {
-    (void)fault_point("checkpoint.fetch");
-    named([&] { pieces_.emplace(what.address, token, state_blob(step_)); });
-  }
-
-  /// Nothing at the end.
-  std::string next() {
-    std::string out;
-    named([&] { out = pieces_->next(); });
-    return out;
-  }
-
-private:
-  template <class Work>
-  void named(const Work& work) const {
-    try {
-      work();
-    } catch (const ballast_error& e) {
-      throw ballast_error(e.what_failed().code,
-                          "the state of step " + to_string(step_) +
-                              " did not come from worker " + worker_ + ": " +
-                              e.what_failed().message +
-                              "; tried again at the next checkpoint");
-    }
-  }
-
-  const step_number step_;
-  const std::string worker_;
-  std::optional<fetched_pieces> pieces_;
-};
 
 } // namespace
 
@@ -129,11 +93,10 @@ void coordinator_background::save_model(
 
 void coordinator_background::save_checkpoint(
     const run_work& of, const coordinator::fetch_checkpoint& what,
-    const std::string& worker) {
+    const std::vector<std::string>& workers) {
   if (copier_.joinable())
     copier_.join(); // it has reported, so it is at its end
-  copier_ = std::thread([of, what, worker, token = of.record->token(),
-                         space = space_,
+  copier_ = std::thread([of, what, workers, space = space_,
                          history = of.record->checkpoints().history()] {
     name_this_thread("bl-checkpoint");
     failure problem;
@@ -141,10 +104,18 @@ void coordinator_background::save_checkpoint(
     try {
       // Fetched anew after a full disk: until then nothing of it takes space.
       wait_for_space(*space, of.patience, *of.record, [&] {
-        fetched_state state(what, worker, token);
+        (void)fault_point("checkpoint.fetch");
+        std::vector<gathered_state::holder> holders;
+        for (size_t i = 0; i < workers.size(); ++i)
+          holders.push_back({workers[i], what.from[i].address});
+        gathered_state state(what.after.step, holders, of.record->token());
         file = of.record->checkpoints().publish(
-            what.after, [&] { return state.next(); }, what.keep, history,
-            what.requested);
+            what.after,
+            {state.bytes(),
+             [&](const data::unfinished_state& into) {
+               return state.write(into);
+             }},
+            what.keep, history, what.requested);
       });
     } catch (const ballast_error& e) {
       problem = e.what_failed();

@@ -32,11 +32,11 @@ public:
   /// From a worker, or from a checkpoint; answers with saved_model.
   void save_model(const run_work& of, const coordinator::fetch_model& what);
   void save_model(const run_work& of, const coordinator::publish_model& what);
-  /// Beside everything else: fetching and the disk take their time. Answers
-  /// with checkpoint_saved.
+  /// Beside everything else: fetching and the disk take their time. `workers`:
+  /// the names of those that hold it. Answers with checkpoint_saved.
   void save_checkpoint(const run_work& of,
                        const coordinator::fetch_checkpoint& what,
-                       const std::string& worker);
+                       const std::vector<std::string>& workers);
   /// Answers with report_written; of a run in which nothing happened the folder
   /// is removed instead.
   void write_report(const run_work& of, const coordinator::end_run& what,

@@ -335,8 +335,10 @@ void coordinator_shell::action_handler::operator()(
                     core.run.requests.stops();
   if (!last)
     of.patience = 0s;
-  me->state_->background.save_checkpoint(of, what,
-                                         core.nodes.name_of(what.from));
+  std::vector<std::string> workers;
+  for (const coordinator::state_holder& one : what.from)
+    workers.push_back(core.nodes.name_of(one.who));
+  me->state_->background.save_checkpoint(of, what, workers);
 }
 
 /// What a user should see though the run goes on.

@@ -78,14 +78,13 @@ void run_checkpoints::sync_history() const {
     store::sync_path(folder);
 }
 
-std::string
-run_checkpoints::publish(const ledger::checkpoint_identity& after,
-                         const data::checkpoint_store::pieces& state,
-                         uint32_t keep, uint64_t history, bool requested) {
+std::string run_checkpoints::publish(const ledger::checkpoint_identity& after,
+                                     const data::state_source& state,
+                                     uint32_t keep, uint64_t history,
+                                     bool requested) {
   auto begun = std::chrono::steady_clock::now();
   data::checkpoint_store store(directory_.checkpoints());
-  const uint64_t bytes =
-      store.stage(after, directory_.path().filename().string(), state);
+  store.stage(after, directory_.path().filename().string(), state);
   data::stored_checkpoint made;
   try {
     sync_history();
@@ -106,7 +105,8 @@ run_checkpoints::publish(const ledger::checkpoint_identity& after,
     throw;
   }
   const coordinator::events::checkpoint published{
-      after.step, after.epoch, bytes, std::chrono::steady_clock::now() - begun};
+      after.step, after.epoch, state.bytes,
+      std::chrono::steady_clock::now() - begun};
   probe_->event(published);
   bool told = events_.take(begun.time_since_epoch());
   if (told || requested)

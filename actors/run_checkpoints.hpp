@@ -45,8 +45,8 @@ public:
   /// Throws disk_full, run_dir_unusable, stale_generation, and what `state`
   /// throws.
   std::string publish(const ledger::checkpoint_identity& after,
-                      const data::checkpoint_store::pieces& state,
-                      uint32_t keep, uint64_t history, bool requested);
+                      const data::state_source& state, uint32_t keep,
+                      uint64_t history, bool requested);
 
 private:
   void sync_history() const;

@@ -1,5 +1,6 @@
 #include "actors/state_snapshot.hpp"
 
+#include "data/base/content_hash.hpp"
 #include "monitor/logs/log.hpp"
 #include "runtime/base/thread_name.hpp"
 
@@ -18,12 +19,17 @@ constexpr std::chrono::seconds patience_least{2};
 constexpr std::chrono::seconds patience_most{60};
 constexpr int pieces_missed = 4;
 constexpr size_t page_bytes = 4096;
+/// A file is hashed in parts of so many bytes, so that several threads can
+/// check it.
+constexpr uint64_t hashed_bytes = uint64_t{64} << 20;
+
+std::string checksum_of(std::string_view bytes) {
+  data::content_hash hash;
+  hash.update(bytes);
+  return data::hex16(hash.digest());
+}
 
 } // namespace
-
-std::string state_blob(step_number after) {
-  return "checkpoint-" + to_string(after);
-}
 
 state_snapshot::~state_snapshot() {
   if (worker_.joinable())
@@ -60,25 +66,30 @@ void state_snapshot::make_room(uint64_t bytes) {
   });
 }
 
-void state_snapshot::begin(step_number after, replica_image of) {
+void state_snapshot::begin(step_number after, replica_image of, uint32_t rank,
+                           uint32_t world) {
   {
     const std::lock_guard lock(mutex_);
     step_ = after;
     copying_ = true;
     wanted_ = clock::now();
   }
-  start([this, of = std::make_shared<const replica_image>(std::move(of))] {
+  start([this, rank, world,
+         of = std::make_shared<const replica_image>(std::move(of))] {
     bool copied = true;
     try {
       const std::unique_lock lock(memory_); // nobody reads the one before
-      bytes_ = of->file.bytes();
-      if (room_.size() < bytes_)
-        room_.resize(bytes_);
-      of->file.copy(0, {reinterpret_cast<char*>(room_.data()), bytes_});
+      file_bytes_ = of->file.bytes();
+      part_ = part_of(file_bytes_, rank, world);
+      header_ = checksum_of(of->file.header);
+      const uint64_t bytes = part_.to - part_.from;
+      if (room_.size() < bytes)
+        room_.resize(bytes);
+      of->file.copy(part_.from, {reinterpret_cast<char*>(room_.data()), bytes});
     } catch (const std::bad_alloc&) {
       copied = false; // whoever fetches it is told that it is not here
       monitor::log().warn("no memory for a copy of the state, {} MB",
-                          of->file.bytes() >> 20);
+                          of->file.bytes() / world >> 20);
     }
     {
       const std::lock_guard lock(mutex_);
@@ -105,32 +116,87 @@ bool state_snapshot::is_fetched() const {
                                          patience_least, patience_most);
 }
 
-std::optional<std::string> state_snapshot::read(const std::string& blob,
-                                                uint64_t at) {
+/// Waits until a copy of that name is complete, if it is the newest.
+bool state_snapshot::holds(std::string_view blob) {
   const auto is_here = [&] { return step_ && state_blob(*step_) == blob; };
-  {
-    std::unique_lock lock(mutex_);
-    complete_.wait(lock, [&] { return !copying_ || !is_here(); });
-    if (!is_here())
-      return std::nullopt;
-    const clock::time_point now = clock::now();
-    if (at > 0 && wanted_)
-      slowest_piece_ = std::max(slowest_piece_, now - *wanted_);
-    wanted_ = now;
-  }
-  std::string out;
+  std::unique_lock lock(mutex_);
+  complete_.wait(lock, [&] { return !copying_ || !is_here(); });
+  if (!is_here())
+    return false;
+  return true;
+}
+
+/// Whoever used a piece up to `end` of the part has it right: no other copy was
+/// made there meanwhile.
+bool state_snapshot::took(std::string_view blob, uint64_t end) {
+  const std::shared_lock memory(memory_);
+  const std::lock_guard lock(mutex_);
+  if (!step_ || state_blob(*step_) != blob)
+    return false;
+  const clock::time_point now = clock::now();
+  if (wanted_ && end > part_.from + piece_bytes) // from one to the next
+    slowest_piece_ = std::max(slowest_piece_, now - *wanted_);
+  wanted_ = now;
+  if (end == part_.to)
+    wanted_.reset();
+  return true;
+}
+
+bool state_snapshot::with_piece(
+    std::string_view blob, uint64_t at,
+    const std::function<void(std::string_view)>& use) {
+  if (!holds(blob))
+    return false;
+  uint64_t end = 0;
   {
     const std::shared_lock memory(memory_);
-    if (at > bytes_)
-      return std::nullopt;
-    out.assign(reinterpret_cast<const char*>(room_.data()) + at,
-               std::min(piece_bytes, bytes_ - at));
+    if (at < part_.from || at > part_.to)
+      return false;
+    end = at + std::min(piece_bytes, part_.to - at);
+    use({reinterpret_cast<const char*>(room_.data()) + (at - part_.from),
+         end - at});
   }
-  const std::lock_guard lock(mutex_);
-  if (!is_here()) // another copy is being made there
+  return took(blob, end);
+}
+
+std::optional<std::string> state_snapshot::read(std::string_view blob,
+                                                uint64_t at) {
+  std::string out;
+  if (!with_piece(blob, at, [&](std::string_view bytes) { out = bytes; }))
     return std::nullopt;
-  if (out.size() < piece_bytes)
-    wanted_.reset();
+  return out;
+}
+
+std::optional<bool> state_snapshot::write(const write_order& what) {
+  if (!sees(what.to))
+    return false;
+  const auto write = [&](std::string_view bytes) {
+    data::write_synced(what.to, what.at, bytes);
+  };
+  if (!with_piece(state_blob(what.after), what.at, write))
+    return std::nullopt;
+  return true;
+}
+
+state_note state_snapshot::note(step_number after) {
+  const std::string blob = state_blob(after);
+  state_note out;
+  if (holds(blob)) {
+    const std::shared_lock memory(memory_);
+    out.file_bytes = file_bytes_;
+    out.header = header_;
+    out.part = part_;
+    const auto* bytes = reinterpret_cast<const char*>(room_.data());
+    for (uint64_t at = part_.from; at < part_.to;) {
+      const uint64_t count = std::min(hashed_bytes, part_.to - at);
+      out.checksums.push_back(
+          {count, checksum_of({bytes + (at - part_.from), count})});
+      at += count;
+    }
+  }
+  (void)took(blob, out.part.from); // who asks is at it
+  const std::lock_guard lock(mutex_);
+  out.copied = step_.value_or(step_number{});
   return out;
 }
 

@@ -1,7 +1,9 @@
-/// The newest copy of a worker's state, for a checkpoint, as the bytes of a
-/// file, in memory that each copy uses again. A thread makes the copy while the
-/// next step computes, which only reads the state; whoever changes it waits
-/// before. The coordinator fetches the copy piece by piece.
+/// The newest copy of this worker's part of the state, for a checkpoint: a
+/// range of the bytes of the state's file, in memory that each copy uses again.
+/// A thread makes the copy while the next step computes, which only reads the
+/// state; whoever changes it waits before. The coordinator asks what is there,
+/// and then for one piece after another, which goes to it, or straight into its
+/// file where this process sees that.
 ///
 /// Threads: begin() and await() are of the thread that steps; the rest is of
 /// any.
@@ -9,6 +11,7 @@
 
 #include "actors/blob_pieces.hpp"
 #include "actors/replica.hpp"
+#include "actors/state_note.hpp"
 #include "data/base/growing_bytes.hpp"
 #include "runtime/base/ids.hpp"
 
@@ -20,12 +23,10 @@
 #include <optional>
 #include <shared_mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 
 namespace ballast::actors {
-
-/// The blob of a copy, which travels in pieces (blob_pieces.hpp).
-std::string state_blob(step_number after);
 
 class state_snapshot {
 public:
@@ -38,25 +39,39 @@ public:
   /// first copy takes no longer then than the others. The copy that is there
   /// stays as it is.
   void make_room(uint64_t bytes);
-  /// Replaces the copy before. `of` does not change until await() returns.
-  void begin(step_number after, replica_image of);
+  /// Copies the part of rank `rank` of `world`; replaces the copy before. `of`
+  /// does not change until await() returns.
+  void begin(step_number after, replica_image of, uint32_t rank = 0,
+             uint32_t world = 1);
   /// Returns when the copy that was begun is complete.
   void await();
   /// Somebody is about to fetch the copy, or at it: nobody has come to its end
   /// yet, nor let much time pass.
   bool is_fetched() const;
-  /// The piece of that blob, once it is complete; nothing: it is not of the
-  /// newest copy.
-  std::optional<std::string> read(const std::string& blob, uint64_t at);
+
+  /// What is here, once it is complete.
+  state_note note(step_number after);
+  /// The piece from that byte of the file on; shorter than piece_bytes at the
+  /// part's end. Nothing: it is not of the newest copy, or not of its part.
+  std::optional<std::string> read(std::string_view blob, uint64_t at);
+  /// Writes the same piece into the file; false: that is not here. Nothing: as
+  /// above. Throws as write_synced() does.
+  std::optional<bool> write(const write_order& what);
 
 private:
   using clock = std::chrono::steady_clock;
   void start(std::function<void()> work);
+  bool holds(std::string_view blob);
+  bool took(std::string_view blob, uint64_t end);
+  bool with_piece(std::string_view blob, uint64_t at,
+                  const std::function<void(std::string_view)>& use);
 
   std::thread worker_;       // of the thread that steps
   std::shared_mutex memory_; // guards the copy while it is read or written
-  data::growing_bytes room_; // never smaller than it was
-  uint64_t bytes_ = 0;       // of the copy, at the start of the room
+  data::growing_bytes room_; // never smaller than it was; the part's bytes
+  byte_range part_;          // likewise guarded
+  uint64_t file_bytes_ = 0;
+  std::string header_;       // its checksum
   mutable std::mutex mutex_; // guards the following
   std::condition_variable complete_;
   std::optional<step_number> step_; // of the copy, whole or under way

@@ -29,9 +29,9 @@ using run_ptr = std::shared_ptr<worker_run>;
 /// For the names in a state, so that its copy has all of its room before.
 constexpr uint64_t header_room = 1 << 20;
 
-/// Rank 0 does.
-bool saves_copies(const assignment& of) {
-  return !of.first->shares.empty() && of.first->shares[0].worker == of.worker;
+/// What a rank copies of a state of so many bytes.
+uint64_t copied_bytes(uint64_t state, const assignment& of) {
+  return state / std::max<size_t>(of.first->shares.size(), 1) + header_room;
 }
 
 class engine final : public worker_engine {
@@ -248,8 +248,8 @@ gpu::step_listener engine::listen(worker_run& run) {
   steps.report = [this, &run](worker_report what) {
     if (std::holds_alternative<worker_ready>(what)) {
       std::lock_guard lock(mutex_);
-      if (const assignment* here = life_.present(); here && saves_copies(*here))
-        run.snapshot.make_room(state_bytes(run.trained) + header_room);
+      if (const assignment* here = life_.present())
+        run.snapshot.make_room(copied_bytes(state_bytes(run.trained), *here));
     }
     locked([&] { return life_.on_report(std::move(what)); });
   };
@@ -268,10 +268,12 @@ gpu::step_listener engine::listen(worker_run& run) {
         config_.device ? config_.device->name() : "this machine", rows);
   };
   steps.may_copy = [&run] { return !run.snapshot.is_fetched(); };
-  steps.copy = [this, &run](step_number after) {
-    run.snapshot.begin(after, state_image(run.trained, run.name, after));
-    // Who asks for it waits until it is complete.
-    locked([&] { return life_.on_report(state_copied{{}, {}, after}); });
+  steps.copy = [this, &run](step_number after, gpu::state_part mine) {
+    run.snapshot.begin(after, state_image(run.trained, run.name, after),
+                       mine.rank, mine.world);
+    // Who asks for the parts waits until they are complete.
+    if (mine.rank == 0)
+      locked([&] { return life_.on_report(state_copied{{}, {}, after}); });
   };
   steps.before_change = [&run] { run.snapshot.await(); };
   return steps;

@@ -56,7 +56,22 @@ std::string model_piece(worker_run& run, uint64_t at) {
   return out;
 }
 
+std::optional<std::string> written_piece(worker_run& run,
+                                         const write_order& what) {
+  try {
+    const auto done = run.snapshot.write(what);
+    return done ? std::optional(write_answer(*done, {})) : std::nullopt;
+  } catch (const ballast_error& e) {
+    return write_answer(true, e.what_failed());
+  }
+}
+
 std::optional<std::string> piece(worker_run& run, const std::string& name) {
+  step_number after{};
+  if (is_note(name, after))
+    return text_of(run.snapshot.note(after));
+  if (const auto order = read_write_order(name))
+    return written_piece(run, *order);
   std::string blob;
   uint64_t at = 0;
   if (!read_piece_name(name, blob, at))

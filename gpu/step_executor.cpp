@@ -137,9 +137,8 @@ void step_executor::run(std::unique_ptr<collectives::collective> group,
     problem.step = next(with_.state->held.step);
     problem.sample_ids = refused_ids_;
     // The state before that step may be intact: keep it for inspection.
-    if (group_->rank() == 0 && listener_.copy &&
-        finite_.damaged_parameter().empty())
-      listener_.copy(with_.state->held.step);
+    if (finite_.damaged_parameter().empty())
+      copy_state(true);
   }
   listener_.report(std::move(problem));
 }
@@ -188,7 +187,8 @@ void step_executor::train(const generation_start& start) {
     if (auto following = core_->draw())
       prefetcher_.submit(std::move(*following));
     worker::step_end end = do_step(*ready, data_ns);
-    copy_if_due(end);
+    if (end.copy)
+      copy_state();
     // The ranks of the step evaluate it, including those that leave then.
     if (end.epoch_ended)
       evaluate(ready->order.at.epoch);
@@ -206,28 +206,34 @@ void step_executor::train(const generation_start& start) {
   finish();
 }
 
-/// After the configured steps and seconds, on request, and before a stop, so
-/// that the run can continue from there. The last step of a run leaves the
-/// model instead.
-void step_executor::copy_if_due(const worker::step_end& end) {
-  if (group_->rank() != 0 || !listener_.copy)
-    return;
+/// After the configured steps and seconds, and on request. Rank 0 says so for
+/// all; each says whether it is ready.
+worker::copy_wish step_executor::copy_wish(step_number of) const {
+  worker::copy_wish out;
+  if (!listener_.copy)
+    return out;
+  out.busy = listener_.may_copy && !listener_.may_copy();
+  if (group_->rank() != 0)
+    return out;
   const checkpoint_spec& how = with_.what->checkpoint;
-  bool due =
-      value(with_.state->held.step) % how.every_steps == 0 &&
+  out.asked = copy_wanted_;
+  out.due =
+      value(of) % how.every_steps == 0 &&
       (with_.state->copied_ns == 0 || monotonic_ns() - with_.state->copied_ns >=
-                                          how.every_s * 1'000'000'000ULL) &&
-      (!listener_.may_copy || listener_.may_copy());
-  if (end.finish ? core_->stopped() : (due || copy_wanted_)) {
-    finite_.check_parameters(with_.state->held.step);
-    copy_state();
-  }
-  copy_wanted_ = false;
+                                          how.every_s * 1'000'000'000ULL);
+  return out;
 }
 
-void step_executor::copy_state() {
+void step_executor::copy_state(bool known_finite) {
+  const step_number here = with_.state->held.step;
+  copy_wanted_ = false;
+  if (!listener_.copy || copied_ == here)
+    return;
+  if (!known_finite && group_->rank() == 0) // it tells of the copy, or not
+    finite_.check_parameters(here);
+  copied_ = here;
   with_.state->copied_ns = monotonic_ns();
-  listener_.copy(with_.state->held.step);
+  listener_.copy(here, {uint32_t(group_->rank()), uint32_t(group_->size())});
 }
 
 worker::step_end step_executor::do_step(const prefetcher::ready& ready,
@@ -253,7 +259,8 @@ worker::step_end step_executor::do_step(const prefetcher::ready& ready,
   passing.stop();
   const uint64_t computed_ns = monotonic_ns();
   enter(worker_phase::reduce);
-  worker::trailer sums = core_->contribution(order.rows.size(), loss_sum);
+  worker::trailer sums = core_->contribution(order.rows.size(), loss_sum,
+                                             copy_wish(order.at.step));
   with_.rows->reducing(true);
   reduce(sums);
   with_.rows->reducing(false);

@@ -38,6 +38,12 @@
 
 namespace ballast::gpu {
 
+/// The part of the state that a rank copies.
+struct state_part {
+  uint32_t rank = 0;
+  uint32_t world = 1;
+};
+
 /// Callbacks to the owner, on the step thread.
 struct step_listener {
   /// Of ready (connected, and at the state before the first step), paused,
@@ -55,9 +61,9 @@ struct step_listener {
                      const std::vector<uint64_t>& ids,
                      const std::vector<uint64_t>& used)>
       trace;
-  /// Rank 0 is at this step: begin to copy the state for a checkpoint, and
-  /// return. Empty: no checkpoints.
-  std::function<void(step_number)> copy;
+  /// All ranks are at this step: begin to copy this one's part of the state for
+  /// a checkpoint, and return. Empty: no checkpoints.
+  std::function<void(step_number, state_part)> copy;
   /// False: the copy before is still wanted, and one that is due may wait.
   std::function<bool()> may_copy;
   /// The state is about to change: returns when a copy that was begun is
@@ -138,7 +144,7 @@ private:
   void draw_first();
   void train(const generation_start& start);
   void take_posts();
-  void copy_state();
+  void copy_state(bool known_finite = false);
   /// False if the run was stopped meanwhile.
   bool stand_still();
   worker::step_end do_step(const prefetcher::ready& ready, uint64_t data_ns);
@@ -149,7 +155,7 @@ private:
   /// Updates the parameters by the reduced gradients of a step.
   void apply(ledger::position at, const worker::trailer& sums, float* gradients,
              std::vector<float>& statistics);
-  void copy_if_due(const worker::step_end& end);
+  worker::copy_wish copy_wish(step_number of) const;
   void evaluate(epoch_number epoch);
   void finish();
   void enter(worker_phase phase);
@@ -177,6 +183,7 @@ private:
   step_progress progress_;
   uint64_t bytes_told_ = 0; // of those that group_ sent
   bool copy_wanted_ = false;
+  std::optional<step_number> copied_; // the last one in this generation
   std::vector<uint64_t> refused_ids_; // of a step that must not be applied
   std::unique_ptr<collectives::collective> group_;
   /// Of the generation before: slower ranks may still read from it.

@@ -42,6 +42,7 @@ uint64_t share_state(collectives::collective& group,
 } // namespace
 
 void step_executor::bring_to_base(const generation_start& start) {
+  copied_.reset();
   if (listener_.before_change)
     listener_.before_change();
   auto among = [this](const std::vector<uint32_t>& ranks) {

@@ -88,12 +88,12 @@ bool step_executor::stand_still() {
   listener_.report(message);
   std::unique_lock lock(mutex_);
   auto copy = [&] {
-    if (group_->rank() != 0 || !listener_.copy)
-      return;
     lock.unlock();
     copy_state();
     lock.lock();
   };
+  if (copy_wanted_) // too late for the step before
+    copy();
   while (true) {
     posted_.wait(lock, [this] { return aborted_ || !posts_.empty(); });
     if (aborted_)

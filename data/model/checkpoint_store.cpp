@@ -1,7 +1,6 @@
 #include "data/model/checkpoint_store.hpp"
 
 #include "data/base/content_hash.hpp"
-#include "data/base/file_hash.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/fault_point.hpp"
 #include "runtime/base/json_text.hpp"
@@ -46,49 +45,26 @@ void reach(const char* point, const fs::path& path) {
     fail(path, "write");
 }
 
-struct written_file {
-  uint64_t bytes = 0;
-  std::string hash;
-};
-
 /// No atomic_file: the folder becomes whole at once, by its rename in
 /// publish(). A rename of each file in it would cost two more syncs of the
 /// folder, and add nothing.
-written_file write_synced(const fs::path& path,
-                          const checkpoint_store::pieces& content) {
-  unique_fd file(
+void write_manifest(const fs::path& path, std::string_view text) {
+  const unique_fd file(
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!file)
     fail(path, "make");
   reach("checkpoint.write", path);
-  written_file out;
-  content_hash hash;
-  for (std::string piece = content(); !piece.empty(); piece = content()) {
-    hash.update(piece);
-    for (std::string_view rest = piece; !rest.empty();) {
-      const ssize_t count = ::write(file.get(), rest.data(), rest.size());
-      if (count < 0 && errno == EINTR)
-        continue;
-      if (count < 0)
-        fail(path, "write");
-      rest.remove_prefix(size_t(count));
-    }
-    // On its way to the disk while the next piece comes, so that the sync has
-    // less to wait for. A wish: nothing fails.
-    (void)::sync_file_range(file.get(), off_t(out.bytes), off_t(piece.size()),
-                            SYNC_FILE_RANGE_WRITE);
-    out.bytes += piece.size();
+  while (!text.empty()) {
+    const ssize_t count = ::write(file.get(), text.data(), text.size());
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      fail(path, "write");
+    text.remove_prefix(size_t(count));
   }
   reach("checkpoint.sync", path);
   if (::fdatasync(file.get()) != 0)
     fail(path, "sync");
-  out.hash = hex16(hash.digest());
-  return out;
-}
-
-/// All of it at once.
-checkpoint_store::pieces one_piece(std::string text) {
-  return [text = std::move(text)]() mutable { return std::exchange(text, {}); };
 }
 
 /// The step in a checkpoint folder's name; nothing for other names.
@@ -137,15 +113,44 @@ uint64_t number_of_hex(const std::string& text) {
 
 nlohmann::ordered_json about(const ledger::checkpoint_identity& holds,
                              const std::string& run,
-                             const written_file& state) {
-  return {{"run", run},
-          {"step", value(holds.step)},
-          {"epoch", value(holds.epoch)},
-          {"generation", value(holds.generation)},
-          {"plan", value(holds.plan)},
-          {"lineage", ledger::lineage_text(holds.lineage)},
-          {"bytes", state.bytes},
-          {"xxh64", state.hash}};
+                             const state_checksums& state) {
+  nlohmann::ordered_json out{{"run", run},
+                             {"step", value(holds.step)},
+                             {"epoch", value(holds.epoch)},
+                             {"generation", value(holds.generation)},
+                             {"plan", value(holds.plan)},
+                             {"lineage", ledger::lineage_text(holds.lineage)}};
+  out.update(nlohmann::ordered_json(as_json(state)));
+  return out;
+}
+
+struct found_state {
+  uint64_t bytes = 0;
+  bool good = true; // all parts are what they were
+};
+
+found_state read_state(const fs::path& file,
+                       const std::optional<state_checksums>& expected) {
+  found_state out;
+  std::error_code none;
+  out.bytes = fs::file_size(file, none);
+  if (none)
+    out.bytes = 0;
+  if (!expected || out.bytes != expected->bytes)
+    return out;
+  std::ifstream in(file, std::ios::binary);
+  std::string block(size_t{1} << 20, '\0');
+  for (const state_part& one : expected->parts) {
+    content_hash hash;
+    for (uint64_t rest = one.bytes; rest > 0 && in;) {
+      in.read(block.data(),
+              std::streamsize(std::min<uint64_t>(rest, block.size())));
+      hash.update(block.data(), size_t(in.gcount()));
+      rest -= uint64_t(in.gcount());
+    }
+    out.good = out.good && hex16(hash.digest()) == one.xxh64;
+  }
+  return out;
 }
 
 /// Reads a checkpoint's manifest; sets `problem` if the files contradict it.
@@ -167,15 +172,18 @@ stored_checkpoint look_at(const fs::path& folder, step_number step) {
     out.holds.plan = plan_number{told.value("plan", uint64_t{0})};
     out.holds.lineage = number_of_hex(told.value("lineage", ""));
     auto named = told.value("step", uint64_t{0});
-    auto expected = told.value("bytes", uint64_t{0});
-    const file_hash found = hash_of_file(out.file);
+    std::string why;
+    const auto expected = checksums_in(told, why);
+    const found_state found = read_state(out.file, expected);
     const std::optional<std::string> inside = step_inside(out.file);
     if (named != value(step))
       out.problem = "its manifest is of step " + std::to_string(named);
-    else if (found.bytes != expected)
+    else if (!expected)
+      out.problem = "its manifest.json " + why;
+    else if (found.bytes != expected->bytes)
       out.problem = "its state has " + std::to_string(found.bytes) +
-                    " bytes of " + std::to_string(expected);
-    else if (found.hex != told.value("xxh64", ""))
+                    " bytes of " + std::to_string(expected->bytes);
+    else if (!found.good)
       out.problem = "its state does not match its checksum";
     else if (!inside)
       out.problem = "its state has no header that names its step";
@@ -216,9 +224,9 @@ fs::path place_in(const fs::path& folder, step_number step) {
 checkpoint_store::checkpoint_store(fs::path folder)
     : folder_(std::move(folder)) {}
 
-uint64_t checkpoint_store::stage(const ledger::checkpoint_identity& holds,
-                                 const std::string& run,
-                                 const pieces& state) const {
+void checkpoint_store::stage(const ledger::checkpoint_identity& holds,
+                             const std::string& run,
+                             const state_source& state) const {
   fs::path staged = staged_in(folder_, holds.step);
   std::error_code problem;
   try {
@@ -227,11 +235,12 @@ uint64_t checkpoint_store::stage(const ledger::checkpoint_identity& holds,
       errno = problem.value();
       fail(staged, "make");
     }
-    const written_file written = write_synced(staged / state_name, state);
-    write_synced(staged / manifest_name,
-                 one_piece(json_lines_text(about(holds, run, written)) + "\n"));
+    const unfinished_state file(staged / state_name, state.bytes);
+    const state_checksums written{state.bytes, state.write(file)};
+    file.end();
+    write_manifest(staged / manifest_name,
+                   json_lines_text(about(holds, run, written)) + "\n");
     store::sync_path(staged);
-    return written.bytes;
   } catch (...) {
     fs::remove_all(staged, problem);
     throw;

@@ -6,6 +6,8 @@
 /// time, any thread.
 #pragma once
 
+#include "data/model/state_checksums.hpp"
+#include "data/model/unfinished_state.hpp"
 #include "runtime/ledger/lineage.hpp"
 
 #include <cstdint>
@@ -26,19 +28,23 @@ struct stored_checkpoint {
   std::string problem;        // why it is incomplete; empty: it is complete
 };
 
+/// A state of so many bytes, and who writes it; gives the checksums of what was
+/// written, one behind the other. May throw.
+struct state_source {
+  uint64_t bytes = 0;
+  std::function<std::vector<state_part>(const unfinished_state&)> write;
+};
+
 class checkpoint_store {
 public:
   /// `folder`: checkpoints/ of a run directory; it exists.
   explicit checkpoint_store(std::filesystem::path folder);
 
-  /// Gives the state piece by piece; nothing at its end. May throw.
-  using pieces = std::function<std::string()>;
-
-  /// Writes the state under a temporary name; it is on disk when this returns,
-  /// and its bytes are returned. Throws ballast_error: disk_full,
-  /// run_dir_unusable, and what `state` throws; then nothing of it is left.
-  uint64_t stage(const ledger::checkpoint_identity& holds,
-                 const std::string& run, const pieces& state) const;
+  /// Writes the state under a temporary name; it is on disk when this returns.
+  /// Throws ballast_error: disk_full, run_dir_unusable, and what `state`
+  /// throws; then nothing of it is left.
+  void stage(const ledger::checkpoint_identity& holds, const std::string& run,
+             const state_source& state) const;
   /// Publishes a staged checkpoint atomically. Throws likewise.
   stored_checkpoint publish(const ledger::checkpoint_identity& holds) const;
   /// Discards a staged checkpoint.

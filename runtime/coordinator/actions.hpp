@@ -128,11 +128,15 @@ struct publish_model {
   std::string checkpoint; // its file
   step_number step{};
 };
-/// Get a copy of the training state after `step` from a worker and publish it
-/// as a checkpoint; answered with on_checkpoint.
-struct fetch_checkpoint {
-  worker_id from{};
+/// Who has a part of a copy of the training state, and where it is asked.
+struct state_holder {
+  worker_id who{};
   std::string address;
+};
+/// Get a copy of the training state after `step` from the workers that hold its
+/// parts, and publish it as a checkpoint; answered with on_checkpoint.
+struct fetch_checkpoint {
+  std::vector<state_holder> from; // by rank
   ledger::checkpoint_identity after;
   uint32_t keep = 2;
   bool requested = false; // also its event is written in any case

@@ -27,8 +27,10 @@ void checkpoints::committed(const restart_point& here, uint64_t every_steps) {
   }
 }
 
-void checkpoints::copied(step_number step, const restart_point& here) {
+void checkpoints::copied(step_number step, generation by,
+                         const restart_point& here) {
   copied_ = step;
+  copied_by_ = by;
   if (step == here.step())
     copies_.try_emplace(step, here);
 }
@@ -42,19 +44,27 @@ bool checkpoints::fetch(outbox& out, const generation_state& members,
                         const fetch_request& how) {
   if (!copied_ || on_its_way_ || *copied_ > how.committed)
     return false;
-  step_number step = *std::exchange(copied_, std::nullopt);
+  const step_number step = *copied_;
+  const bool complete = members.number == copied_by_;
+  // Whoever is away comes back, or another generation begins without it.
+  if (complete && !how.connected)
+    return false;
+  copied_.reset();
   auto point = copies_.find(step);
   // A busy worker told of later steps first.
   if (point == copies_.end())
     return true;
-  const std::string& address = members.data_addresses.at(0);
-  if (step <= newest().step() || address.empty() || !how.connected)
+  if (step <= newest().step())
     return false;
+  if (!complete)
+    return true;
   copies_.erase(copies_.begin(), point);
   const bool requested = std::exchange(wanted_, false) || how.requested;
   on_its_way_ = point->second.tally.identity();
-  out.put(fetch_checkpoint{members.workers[0], address, *on_its_way_, how.keep,
-                           requested});
+  fetch_checkpoint what{{}, *on_its_way_, how.keep, requested};
+  for (size_t rank = 0; rank < members.workers.size(); ++rank)
+    what.from.push_back({members.workers[rank], members.data_addresses[rank]});
+  out.put(std::move(what));
   return false;
 }
 
@@ -65,7 +75,7 @@ checkpoints::written checkpoints::take(const ledger::checkpoint_identity& after,
     return written::strange;
   on_its_way_.reset();
   auto point = copies_.find(after.step);
-  if (failed) // rank 0 holds one copy: a newer one may have replaced it
+  if (failed) // a rank holds one copy: a newer one may have replaced it
     return copied_ && *copied_ > after.step ? written::superseded
                                             : written::failed;
   if (point == copies_.end() || point->second.tally.identity() != after)
@@ -75,6 +85,7 @@ checkpoints::written checkpoints::take(const ledger::checkpoint_identity& after,
   while (points_.size() > keep)
     points_.erase(points_.begin() + 1);
   points_.push_back(std::move(point->second));
+  failures_ = 0;
   copies_.erase(point);
   return written::published;
 }

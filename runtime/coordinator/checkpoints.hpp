@@ -1,9 +1,11 @@
 /// Where a run can go back to: the published checkpoints, and the copies of the
 /// training state on their way there. Begun anew with each run; pure.
 ///
-/// Rank 0 copies its state after every step whose number `every_steps` divides,
-/// and when it is asked to. Once that step is committed the copy is fetched and
-/// published; it can never be undone then but by going back behind it.
+/// After every step whose number `every_steps` divides, and when they are asked
+/// to, all ranks copy their parts of the state; rank 0 tells. Once that step is
+/// committed the parts are fetched and published; it can never be undone then
+/// but by going back behind it. A part goes with its worker: then the copy is
+/// given up, and another one made.
 #pragma once
 
 #include "runtime/coordinator/generation_state.hpp"
@@ -33,8 +35,9 @@ public:
   // -- copies
   /// After every commit: remembers what a copy of this state would need.
   void committed(const restart_point& here, uint64_t every_steps);
-  /// Rank 0 has the state after that step; `here`: the newest committed one.
-  void copied(step_number step, const restart_point& here);
+  /// The ranks of that generation have the state after that step; `here`: the
+  /// newest committed one.
+  void copied(step_number step, generation by, const restart_point& here);
   /// A copy of `here` is to come, of a step that no worker may go behind.
   void remember(const restart_point& here) { copies_[here.step()] = here; }
   /// As soon as possible.
@@ -45,14 +48,15 @@ public:
     return on_its_way_;
   }
 
-  /// Fetches what rank 0 has copied, as soon as that is committed.
+  /// Fetches what the ranks have copied, as soon as that is committed.
   struct fetch_request {
     step_number committed{}; // the last step
-    bool connected = false;  // rank 0
+    bool connected = false;  // all ranks
     uint32_t keep = 2;       // checkpoint.keep
     bool requested = false;  // its event is written in any case
   };
-  /// True if the copy cannot be used any more: what it needs is not known.
+  /// True if the copy cannot be used any more: what it needs is not known, or a
+  /// part of it is gone.
   bool fetch(outbox& out, const generation_state& members,
              const fetch_request& how);
 
@@ -78,7 +82,8 @@ private:
   /// Fetched and written just now. What comes back may be of a history that
   /// was undone meanwhile, or of an earlier run.
   std::optional<ledger::checkpoint_identity> on_its_way_;
-  std::optional<step_number> copied_; // by rank 0, not fetched yet
+  std::optional<step_number> copied_; // not fetched yet
+  generation copied_by_{};
 };
 
 } // namespace ballast::coordinator

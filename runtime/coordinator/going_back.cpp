@@ -18,10 +18,13 @@ void fetch_copy(coordinator_parts& p) {
   const bool lost = p.run.copies.fetch(
       p.out, *members,
       {.committed = p.run.steps.last().step,
-       .connected = p.nodes.connected(members->workers[0]),
+       .connected =
+           members->all_loaded() &&
+           std::all_of(members->workers.begin(), members->workers.end(),
+                       [&](worker_id who) { return p.nodes.connected(who); }),
        .keep = p.run.spec.job.checkpoint.keep,
        .requested = p.run.requests.halts() || p.run.suspects.refused()});
-  if (lost && owes_copy(p))
+  if (lost)
     want_copy(p);
 }
 
@@ -30,9 +33,14 @@ void want_copy(coordinator_parts& p) {
   const generation_state* members = p.members.members();
   if (!members || p.members.in<fenced>() || !members->all_ready())
     return;
-  p.out.put(send_command{members->workers[0],
-                         {p.config.term, members->number,
-                          command_kind::checkpoint, "checkpoint"}});
+  // Rank 0 tells the others with a step. Who stands still hears of nobody.
+  const training* s = p.members.in<training>();
+  const bool still = p.run.requests.paused() || (s && s->paused);
+  const size_t told = still ? members->workers.size() : 1;
+  for (size_t rank = 0; rank < told; ++rank)
+    p.out.put(send_command{members->workers[rank],
+                           {p.config.term, members->number,
+                            command_kind::checkpoint, "checkpoint"}});
 }
 
 template <>
@@ -40,7 +48,7 @@ void on(coordinator_parts& p, const state_copied& message, instant) {
   if (!p.members.member(message.worker, message.generation) ||
       p.members.members()->rank_of(message.worker) != 0)
     return;
-  p.run.copies.copied(message.step, p.run.steps.here());
+  p.run.copies.copied(message.step, message.generation, p.run.steps.here());
   fetch_copy(p);
 }
 
@@ -57,8 +65,10 @@ void on(coordinator_parts& p, const checkpoint_written& what, instant now) {
     p.out.tell(events::checkpoint_failed{what.after.step, what.problem});
   if (how == written::published)
     p.run.suspects.checkpoint_written();
-  // The request was answered ok. A full disk has been waited for.
-  if (failed && what.problem.code != errc::disk_full && owes_copy(p))
+  // A part went with its worker, or the request was answered ok: soon again. A
+  // full disk has been waited for.
+  if ((how == written::failed || (failed && owes_copy(p))) &&
+      what.problem.code != errc::disk_full)
     p.run.copies.try_again(now);
   fetch_copy(p);
   if (p.members.in<finishing>() && !p.run.copies.on_its_way())

@@ -29,12 +29,21 @@ public:
   float plan_lane(plan_number p) const { return values_[2 + lane_of(p)]; }
   float pause_lane() const { return values_[10]; }
   float stop_lane() const { return values_[11]; }
+  float copy_due_lane() const { return values_[12]; }
+  float copy_busy_lane() const { return values_[13]; }
+  float copy_asked_lane() const { return values_[14]; }
 
   void set_samples(uint64_t count) { values_[0] = float(count); }
   void set_loss_sum(double sum) { values_[loss_sum_at] = float(sum); }
   void raise_plan_lane(plan_number p) { values_[2 + lane_of(p)] = 1; }
   void raise_pause_lane() { values_[10] = 1; }
   void raise_stop_lane() { values_[11] = 1; }
+  /// One is enough: all ranks copy their part of the state after this step,
+  /// where one is due and nobody is busy with the copy before, or where one is
+  /// asked for. These take effect at once: nothing is prepared for them.
+  void raise_copy_due_lane() { values_[12] = 1; }
+  void raise_copy_busy_lane() { values_[13] = 1; }
+  void raise_copy_asked_lane() { values_[14] = 1; }
 
   /// What travels; 16 floats.
   float* data() { return values_.data(); }

@@ -123,10 +123,17 @@ std::optional<step_order> worker_core::draw() {
   return out;
 }
 
-trailer worker_core::contribution(uint64_t samples, double loss_sum) {
+trailer worker_core::contribution(uint64_t samples, double loss_sum,
+                                  copy_wish copy) {
   trailer out;
   out.set_samples(samples);
   out.set_loss_sum(loss_sum);
+  if (copy.due)
+    out.raise_copy_due_lane();
+  if (copy.asked)
+    out.raise_copy_asked_lane();
+  if (copy.busy)
+    out.raise_copy_busy_lane();
   contributed_ = plan_number{};
   contributed_pause_ = pause_wanted_;
   contributed_stop_ = stop_wanted_;
@@ -157,6 +164,8 @@ failure worker_core::reduced(const trailer& sums) {
                 " samples where the plan says " + std::to_string(expected) +
                 ": the workers disagree on the plan; nothing was applied",
             {}};
+  copies_ = sums.copy_asked_lane() > 0 ||
+            (sums.copy_due_lane() > 0 && sums.copy_busy_lane() == 0);
   auto everyone = float(applied_.current().shares.size());
   if (agreed_)
     return {};
@@ -183,6 +192,7 @@ failure worker_core::reduced(const trailer& sums) {
 step_end worker_core::applied() {
   step_end out;
   ledger::position done = applied_.next();
+  const generation trained_by = applied_.current().generation;
   out.epoch_ended = applied_.last_of_epoch();
   applied_.advance();
   if (agreed_ && agreed_->after == done.step) {
@@ -208,6 +218,12 @@ step_end worker_core::applied() {
     stopped_ = false;
   }
   out.finish = out.finish || stopped_;
+  // The last step of a run leaves the model instead, that of a stopped one the
+  // state from which it can go on.
+  // Parts are cut by rank and world, which another generation changes.
+  out.copy = out.finish
+                 ? stopped_
+                 : copies_ && applied_.current().generation == trained_by;
   out.pause = out.pause && !out.finish;
   return out;
 }

@@ -44,8 +44,17 @@ struct step_end {
   bool epoch_ended = false; // evaluate now
   bool plan_switched = false;
   bool pause = false;  // stand still, wait for resume()
+  bool copy = false;   // all ranks copy their part of the state now
   bool left = false;   // the plan in force does not name this worker any more
   bool finish = false; // nothing more to do: last epoch done, or stopped
+};
+
+/// What a rank says of copies of the state in a step's trailer. All ranks copy
+/// after the same step, each its part.
+struct copy_wish {
+  bool due = false;   // by the job's interval; of rank 0
+  bool asked = false; // by the coordinator; of rank 0
+  bool busy = false;  // with the copy before; one that is due waits then
 };
 
 class worker_core {
@@ -61,7 +70,7 @@ public:
   /// end) before it. At most one step ahead of the one in flight.
   std::optional<step_order> draw();
   /// The trailer of the step in flight.
-  trailer contribution(uint64_t samples, double loss_sum);
+  trailer contribution(uint64_t samples, double loss_sum, copy_wish copy = {});
   /// Takes in the sums. A failure means that ranks disagree on what this step
   /// is: apply nothing.
   failure reduced(const trailer& sums);
@@ -120,6 +129,7 @@ private:
   std::optional<agreement> agreed_;
   bool contributed_pause_ = false;
   bool contributed_stop_ = false;
+  bool copies_ = false; // all ranks, after the step in flight
   bool pause_wanted_ = false;
   bool stop_wanted_ = false;
   bool stopped_ = false;

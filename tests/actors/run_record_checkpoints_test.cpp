@@ -2,7 +2,7 @@
 // depends on. Method: a run's files, and a sync that fails on purpose.
 #include "actors/run_record.hpp"
 #include "runtime/base/fault_point.hpp"
-#include "tests/store/pieces_of.hpp"
+#include "tests/data/model/played_state.hpp"
 #include "tests/store/temp_folder.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ TEST(run_record_checkpoints, are_not_published_before_their_steps_are_synced) {
   const ledger::checkpoint_identity after{
       {epoch_number{1}, step_number{7}}, generation{1}, plan_number{1}, 5};
   auto publish = [&] {
-    return record.checkpoints().publish(after, store::pieces_of({"state"}), 2,
+    return record.checkpoints().publish(after, data::all_of("state"), 2,
                                         record.checkpoints().history(), true);
   };
   const auto place = folder / "run" / "checkpoints" / "step-7";

@@ -6,7 +6,12 @@
 #include "data/model/safetensors.hpp"
 
 #include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <iterator>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -89,6 +94,62 @@ TEST_F(state_snapshots, may_have_their_room_made_before) {
   snapshot.begin(step_number{1}, image(step_number{1}));
   snapshot.await();
   EXPECT_TRUE(fetched(step_number{1}));
+}
+
+TEST_F(state_snapshots, of_all_ranks_together_are_the_file) {
+  const replica_image whole = image(step_number{7});
+  std::string expected(whole.file.bytes(), '\0');
+  whole.file.copy(0, expected);
+  std::string found;
+  for (uint32_t rank = 0; rank < 3; ++rank) {
+    state_snapshot part;
+    part.begin(step_number{7}, image(step_number{7}), rank, 3);
+    const state_note note = part.note(step_number{7});
+    EXPECT_EQ(note.copied, step_number{7});
+    EXPECT_EQ(note.file_bytes, expected.size());
+    ASSERT_EQ(note.part.from, found.size());
+    uint64_t hashed = 0;
+    for (const data::state_part& one : note.checksums)
+      hashed += one.bytes;
+    EXPECT_EQ(hashed, note.part.to - note.part.from);
+    EXPECT_FALSE(part.read(state_blob(step_number{7}), note.part.to + 1));
+    while (found.size() < note.part.to) {
+      const auto piece = part.read(state_blob(step_number{7}), found.size());
+      ASSERT_TRUE(piece);
+      ASSERT_FALSE(piece->empty());
+      found += *piece;
+    }
+    EXPECT_FALSE(part.is_fetched()) << "all of it is";
+  }
+  EXPECT_TRUE(found == expected);
+}
+
+TEST_F(state_snapshots, are_written_where_the_file_is_seen) {
+  char folder[] = "/tmp/ballast-snapshot-XXXXXX";
+  ASSERT_NE(mkdtemp(folder), nullptr);
+  const std::string path = std::string(folder) + "/state";
+  {
+    snapshot.begin(step_number{7}, image(step_number{7}));
+    const uint64_t bytes = snapshot.note(step_number{7}).file_bytes;
+    const data::unfinished_state file(path, bytes);
+    const data::shared_place place{path, file.token()};
+    EXPECT_EQ(snapshot.write({step_number{7}, 0, {path, "another"}}), false);
+    EXPECT_FALSE(snapshot.write({step_number{6}, 0, place}).has_value());
+    for (uint64_t at = 0; at < bytes; at += piece_bytes)
+      EXPECT_EQ(snapshot.write({step_number{7}, at, place}), true);
+    EXPECT_FALSE(snapshot.is_fetched());
+  }
+  std::ifstream in(path, std::ios::binary);
+  EXPECT_TRUE(std::string(std::istreambuf_iterator<char>(in), {}) ==
+              *fetched(step_number{7}));
+  std::filesystem::remove_all(folder);
+}
+
+TEST_F(state_snapshots, say_which_step_they_are_of_when_asked_for_another) {
+  EXPECT_EQ(snapshot.note(step_number{4}).copied, step_number{});
+  snapshot.begin(step_number{7}, image(step_number{7}));
+  EXPECT_EQ(snapshot.note(step_number{8}).copied, step_number{7});
+  EXPECT_TRUE(snapshot.note(step_number{8}).checksums.empty());
 }
 
 TEST_F(state_snapshots, stay_as_they_are_when_more_room_is_made) {

@@ -48,6 +48,8 @@ class TakeoverPhase(Phase):
                           "--no-progress")
 
     def nobody_was_restarted(self, before):
+        # A new coordinator hears of each process when it connects again.
+        wait_until(lambda: all(self.pids().values()), "all to be back")
         self.assertEqual(self.pids(), before)
         self.assertEqual(self.events("worker_lost"), [])
 

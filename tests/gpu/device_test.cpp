@@ -255,6 +255,8 @@ TEST(compute_device, is_copied_after_the_step_and_not_before) {
   expect_equal(train(there), train(on_cpu));
   EXPECT_EQ(there.workers_[0]->copies.size(), on_cpu.traced_.size() - 1);
   EXPECT_EQ(there.workers_[0]->copies, on_cpu.workers_[0]->copies);
+  EXPECT_EQ(there.workers_[1]->copies, on_cpu.workers_[0]->copies)
+      << "all ranks, after the same steps";
 }
 
 TEST(compute_device, is_copied_no_more_often_than_the_job_says) {

@@ -113,8 +113,8 @@ TEST(step_executor, ends_in_a_pause_when_told_to_stop) {
     EXPECT_TRUE(one->finished->stopped);
     EXPECT_EQ(one->finished->step, step_number{2});
   }
-  EXPECT_TRUE(c.workers_[0]->copies.contains(2)) << "to be resumed from";
-  EXPECT_TRUE(c.workers_[1]->copies.empty()) << "one copy is enough";
+  for (auto& one : c.workers_)
+    EXPECT_TRUE(one->copies.contains(2)) << "its part, to be resumed from";
 }
 
 /// Rows that never come.

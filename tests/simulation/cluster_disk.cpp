@@ -138,16 +138,28 @@ void cluster::publish(const coordinator::fetch_checkpoint& copy) {
   at_coordinator(some(1000, 60'000), [this, what = copy,
                                       history = disk_->history] {
     std::string file = "step-" + to_string(what.after.step);
-    node_state* from = nullptr;
-    for (auto& [process, who] : nodes_)
-      if (who->id == what.from && who->alive)
-        from = who.get();
-    if (!from || now_ < from->frozen_until || !from->copy ||
-        from->copy->size() != value(what.after.step))
-      return tell_core(coordinator::checkpoint_written{
-          what.after, "", {errc::unreachable, "nobody answers", {}}});
+    // Who has this rank's part of the state after that step, and answers.
+    const auto holder_of = [&](size_t rank) -> const node_state* {
+      for (const auto& [process, who] : nodes_)
+        if (who->id == what.from[rank].who && who->alive &&
+            now_ >= who->frozen_until && who->copy &&
+            who->copy->size() == value(what.after.step) &&
+            who->copy_rank == rank && who->copy_world == what.from.size())
+          return who.get();
+      return nullptr;
+    };
+    const node_state* first = nullptr;
+    for (size_t rank = 0; rank < what.from.size(); ++rank) {
+      const node_state* from = holder_of(rank);
+      if (!from)
+        return tell_core(coordinator::checkpoint_written{
+            what.after, "", {errc::unreachable, "nobody answers", {}}});
+      if (first && *first->copy != *from->copy)
+        fail("the parts of a checkpoint are of different states");
+      first = from;
+    }
     at_coordinator(some(100, 20'000), [this, what, file, history,
-                                       held = *from->copy] {
+                                       held = *first->copy] {
       if (now_ < disk_->full_until)
         return tell_core(coordinator::checkpoint_written{
             what.after, "", {errc::disk_full, "the disk is full", {}}});

@@ -55,6 +55,9 @@ struct cluster::node_state {
   instant reported_at{};
   std::map<step_number, ledger::step_record> records; // of all that is applied
   std::optional<lineage> copy;                        // for a checkpoint
+  std::shared_ptr<group> copied_in;                   // it was made there
+  size_t copy_rank = 0;                               // of this part
+  size_t copy_world = 0;
   std::optional<worker::worker_core> core;
   std::shared_ptr<group> in;
   size_t rank = 0;

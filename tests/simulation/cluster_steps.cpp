@@ -81,12 +81,13 @@ void cluster::take_posts(node_state& who) {
 
 /// Everybody stands after the same step; whatever comes ends it or is done.
 void cluster::stand_still(node_state& who) {
+  if (who.standing && who.copy_wanted)
+    copy_state(who); // told too late for the step before
   while (who.standing && !who.posts.empty()) {
     command_kind kind = who.posts.front();
     who.posts.erase(who.posts.begin());
     if (kind == command_kind::stop) {
-      if (who.rank == 0)
-        copy_state(who);
+      copy_state(who);
       who.core->stop_here();
       who.standing = false;
       return finish(who);
@@ -101,10 +102,18 @@ void cluster::stand_still(node_state& who) {
   }
 }
 
+/// Its part of it; in the simulation each part is as good as all.
 void cluster::copy_state(node_state& who) {
+  who.copy_wanted = false;
+  if (who.copied_in == who.in && who.copy && *who.copy == who.applied)
+    return;
+  who.copied_in = who.in;
   who.copy = who.applied;
-  step_thread_reports(who,
-                      state_copied{{}, {}, step_number{who.applied.size()}});
+  who.copy_rank = who.rank;
+  who.copy_world = who.in->world;
+  if (who.rank == 0)
+    step_thread_reports(who,
+                        state_copied{{}, {}, step_number{who.applied.size()}});
 }
 
 void cluster::finish(node_state& who) {
@@ -143,7 +152,12 @@ void cluster::contribute(node_state& who) {
   op.what->at = who.drawn->at;
   op.what->plan = who.drawn->plan;
   op.what->generation = in->number;
-  op.given[who.rank] = who.core->contribution(who.drawn->rows.size(), 1);
+  const bool due = step % options_.checkpoint_every == 0;
+  op.given[who.rank] =
+      who.core->contribution(who.drawn->rows.size(), 1,
+                             {.due = who.rank == 0 && due,
+                              .asked = who.rank == 0 && who.copy_wanted,
+                              .busy = due && random_.one_in(16)});
   if (op.given.size() < in->world)
     return;
   // From here on every rank ends by itself, early or late.
@@ -191,9 +205,7 @@ void cluster::completed(node_state& who, size_t step, bool broken) {
                             who.drawn->plan, who.drawn->samples, 1,
                             uint64_t(now_.count())});
   who.records[who.drawn->at.step] = who.unreported.back();
-  bool due = who.applied.size() % options_.checkpoint_every == 0;
-  bool wanted = std::exchange(who.copy_wanted, false);
-  if (who.rank == 0 && (end.finish ? who.core->stopped() : due || wanted))
+  if (end.copy)
     copy_state(who);
   // Before anybody can know of the step, and send more.
   if (who.fresh && who.drawn->plan == who.fresh->number)

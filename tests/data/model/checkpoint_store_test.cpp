@@ -2,8 +2,8 @@
 // writer leaves them that was killed, or a disk that lies.
 #include "data/model/checkpoint_store.hpp"
 
+#include "tests/data/model/played_state.hpp"
 #include "tests/store/expect_error.hpp"
-#include "tests/store/pieces_of.hpp"
 #include "tests/store/small_disk.hpp"
 
 #include <algorithm>
@@ -18,15 +18,6 @@ namespace ballast::data {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// A state that is nothing but its header.
-std::string state_of(uint64_t step) {
-  const std::string header =
-      R"({"__metadata__":{"step":")" + std::to_string(step) + "\"}}";
-  std::string out(8, '\0');
-  out[0] = char(header.size());
-  return out + header;
-}
 
 class checkpoints : public testing::Test {
 protected:
@@ -47,7 +38,7 @@ protected:
 
   void publish(uint64_t step) {
     checkpoint_store store(folder);
-    store.stage(identity(step), "run", store::pieces_of({state_of(step)}));
+    store.stage(identity(step), "run", all_of(state_of(step)));
     store.publish(identity(step));
   }
 
@@ -90,7 +81,7 @@ TEST_F(checkpoints, are_found_with_what_they_hold) {
 
 TEST_F(checkpoints, are_not_there_before_they_are_published) {
   checkpoint_store store(folder);
-  store.stage(identity(4), "run", store::pieces_of({"state"}));
+  store.stage(identity(4), "run", all_of("state"));
   EXPECT_EQ(whole(), steps{});
   store.drop(identity(4));
   EXPECT_EQ(names(), std::vector<std::string>{});
@@ -98,13 +89,12 @@ TEST_F(checkpoints, are_not_there_before_they_are_published) {
 
 TEST_F(checkpoints, keep_nothing_of_a_state_that_stops_coming) {
   checkpoint_store store(folder);
-  EXPECT_THROW(store.stage(identity(4), "run",
-                           [begun = false]() mutable -> std::string {
-                             if (std::exchange(begun, true))
-                               throw ballast_error(errc::unreachable, "gone");
-                             return "sta";
-                           }),
-               ballast_error);
+  const state_source stops{
+      100, [](const unfinished_state& into) -> std::vector<state_part> {
+        into.write(0, "sta");
+        throw ballast_error(errc::unreachable, "gone");
+      }};
+  EXPECT_THROW(store.stage(identity(4), "run", stops), ballast_error);
   EXPECT_EQ(names(), std::vector<std::string>{});
 }
 
@@ -120,8 +110,7 @@ TEST_F(checkpoints, are_passed_over_by_name_where_torn_or_damaged) {
   const std::string zeroed = '\0' + state_of(8).substr(1);
   for (const auto& [step, state] :
        {std::pair(uint64_t{7}, state_of(5)), std::pair(uint64_t{8}, zeroed)}) {
-    checkpoint_store(folder).stage(identity(step), "run",
-                                   store::pieces_of({state}));
+    checkpoint_store(folder).stage(identity(step), "run", all_of(state));
     checkpoint_store(folder).publish(identity(step));
   }
   EXPECT_EQ(whole(), steps{4});

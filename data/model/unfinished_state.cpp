@@ -1,0 +1,145 @@
+#include "data/model/unfinished_state.hpp"
+
+#include "data/base/content_hash.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/fault_point.hpp"
+#include "store/refuse_file.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <unistd.h>
+#include <utility>
+
+namespace ballast::data {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr uint64_t page_bytes = 4096;
+constexpr size_t token_max = 64;
+
+[[noreturn]] void fail(const fs::path& path, const char* action) {
+  const int number = errno;
+  throw ballast_error(store::means_disk_full(number) ? errc::disk_full
+                                                     : errc::run_dir_unusable,
+                      std::string("cannot ") + action + " " + path.string() +
+                          ": " + std::strerror(number));
+}
+
+void reach(const char* point, const fs::path& path) {
+  errno = fault_point(point);
+  if (errno != 0)
+    fail(path, "write");
+}
+
+fs::path token_beside(const fs::path& file) {
+  return file.parent_path() / "token";
+}
+
+std::string new_token() {
+  std::random_device random;
+  std::string out;
+  for (int i = 0; i < 2; ++i)
+    out += hex16(uint64_t{random()} << 32 | random());
+  return out;
+}
+
+void write_at(int fd, uint64_t at, std::string_view rest,
+              const fs::path& path) {
+  while (!rest.empty()) {
+    const ssize_t count = ::pwrite(fd, rest.data(), rest.size(), off_t(at));
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      fail(path, "write");
+    at += uint64_t(count);
+    rest.remove_prefix(size_t(count));
+  }
+}
+
+/// So that a full disk shows before anything is written. Not every file system
+/// can; then it shows later.
+void take_space(int fd, uint64_t bytes, const fs::path& path) {
+  if (bytes == 0 || ::fallocate(fd, 0, 0, off_t(bytes)) == 0)
+    return;
+  if ((errno != EOPNOTSUPP && errno != ENOSYS) ||
+      ::ftruncate(fd, off_t(bytes)) != 0)
+    fail(path, "write");
+}
+
+unique_fd open_to_write(const fs::path& path, int how) {
+  return unique_fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC | how, 0644));
+}
+
+} // namespace
+
+unfinished_state::unfinished_state(fs::path file, uint64_t bytes)
+    : file_(std::move(file)), bytes_(bytes), token_(new_token()),
+      fd_(open_to_write(file_, O_CREAT | O_TRUNC)) {
+  if (!fd_)
+    fail(file_, "make");
+  reach("checkpoint.write", file_);
+  take_space(fd_.get(), bytes_, file_);
+  const fs::path beside = token_beside(file_);
+  const unique_fd token = open_to_write(beside, O_CREAT | O_TRUNC);
+  if (!token)
+    fail(beside, "make");
+  write_at(token.get(), 0, token_, beside);
+}
+
+void unfinished_state::write(uint64_t at, std::string_view bytes) const {
+  write_at(fd_.get(), at, bytes, file_);
+  // On its way to the disk while the next bytes come, so that the end has less
+  // to wait for. A wish: nothing fails.
+  (void)::sync_file_range(fd_.get(), off_t(at), off_t(bytes.size()),
+                          SYNC_FILE_RANGE_WRITE);
+}
+
+void unfinished_state::end() const {
+  reach("checkpoint.sync", file_);
+  if (::fdatasync(fd_.get()) != 0)
+    fail(file_, "sync");
+  if (::unlink(token_beside(file_).c_str()) != 0)
+    fail(token_beside(file_), "remove");
+}
+
+bool sees(const shared_place& place) {
+  std::ifstream in(token_beside(place.file), std::ios::binary);
+  std::string found(token_max, '\0');
+  in.read(found.data(), std::streamsize(found.size()));
+  found.resize(size_t(std::max<std::streamsize>(in.gcount(), 0)));
+  return !place.token.empty() && found == place.token;
+}
+
+void write_synced(const shared_place& place, uint64_t at,
+                  std::span<const char> bytes) {
+  const bool whole =
+      at % page_bytes == 0 &&
+      reinterpret_cast<uintptr_t>(bytes.data()) % page_bytes == 0;
+  const size_t direct = whole ? bytes.size() / page_bytes * page_bytes : 0;
+  size_t done = 0;
+  if (direct > 0) {
+    const unique_fd fd = open_to_write(place.file, O_DIRECT);
+    const ssize_t count =
+        fd ? ::pwrite(fd.get(), bytes.data(), direct, off_t(at)) : -1;
+    // Where that does not go, or an error has to be told, the cache serves.
+    done = count > 0 ? size_t(count) : 0;
+    if (fd && done == bytes.size() && ::fdatasync(fd.get()) == 0)
+      return;
+  }
+  const unique_fd fd = open_to_write(place.file, 0);
+  if (!fd)
+    fail(place.file, "open");
+  write_at(fd.get(), at + done, {bytes.data() + done, bytes.size() - done},
+           place.file);
+  if (::fdatasync(fd.get()) != 0)
+    fail(place.file, "sync");
+}
+
+} // namespace ballast::data

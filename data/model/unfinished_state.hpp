@@ -1,0 +1,52 @@
+/// The state file of a checkpoint under way: it has its size from the start,
+/// and its parts are written side by side, by threads of its owner or by other
+/// processes that see the same file system. What proves that they do is a token
+/// in a file beside it.
+///
+/// Threads: the owner makes it and ends it, anyone writes. Throws
+/// ballast_error{disk_full, run_dir_unusable}.
+#pragma once
+
+#include "runtime/base/unique_fd.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace ballast::data {
+
+class unfinished_state {
+public:
+  /// Takes the space for so many bytes. `file` is not there.
+  unfinished_state(std::filesystem::path file, uint64_t bytes);
+
+  const std::filesystem::path& file() const { return file_; }
+  uint64_t bytes() const { return bytes_; }
+  const std::string& token() const { return token_; }
+  void write(uint64_t at, std::string_view bytes) const;
+  /// All that was written here is on the disk; nobody writes from here on.
+  void end() const;
+
+private:
+  const std::filesystem::path file_;
+  const uint64_t bytes_;
+  const std::string token_;
+  unique_fd fd_;
+};
+
+/// Where a process may write a part of another one's unfinished_state.
+struct shared_place {
+  std::filesystem::path file;
+  std::string token;
+};
+/// The file is here, too.
+bool sees(const shared_place& place);
+/// Writes these bytes past the page cache where that goes, which is when they
+/// lie at whole pages here and there; they are on the disk afterwards.
+/// Precondition: sees(place).
+void write_synced(const shared_place& place, uint64_t at,
+                  std::span<const char> bytes);
+
+} // namespace ballast::data
