@@ -108,6 +108,13 @@ void state_snapshot::await() {
   complete_.wait(lock, [this] { return !copying_; });
 }
 
+void state_snapshot::ordered_by(term of) {
+  const std::lock_guard lock(mutex_);
+  if (of > ordered_by_)
+    wanted_.reset();
+  ordered_by_ = std::max(ordered_by_, of);
+}
+
 bool state_snapshot::is_fetched() const {
   const std::lock_guard lock(mutex_);
   return wanted_ &&

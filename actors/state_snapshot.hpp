@@ -48,6 +48,9 @@ public:
   /// Somebody is about to fetch the copy, or at it: nobody has come to its end
   /// yet, nor let much time pass.
   bool is_fetched() const;
+  /// The coordinator of that term is in charge: what one before it was fetching
+  /// is not fetched any more.
+  void ordered_by(term of);
 
   /// What is here, once it is complete.
   state_note note(step_number after);
@@ -76,6 +79,7 @@ private:
   std::condition_variable complete_;
   std::optional<step_number> step_; // of the copy, whole or under way
   bool copying_ = false;
+  term ordered_by_{};
   std::optional<clock::time_point> wanted_; // since nobody has read on
   clock::duration slowest_piece_{0};        // from one to the next
 };

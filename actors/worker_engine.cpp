@@ -179,6 +179,7 @@ void engine::perform(const worker::load_beside& what) {
 }
 
 void engine::load_on_thread(worker_run& run, const assignment& order) {
+  run.snapshot.ordered_by(order.term);
   // The old generation's sockets and threads go before the new ones come; the
   // arenas are free then.
   std::shared_ptr<gpu::step_executor> gone;
@@ -351,6 +352,7 @@ final_ack engine::fence(const fence_order& order) {
     executor = run->executor;
   }
   run->data.hold();
+  run->snapshot.ordered_by(order.term);
   gpu::held_state held;
   if (executor) {
     held = executor->freeze();

@@ -82,6 +82,16 @@ TEST_F(state_snapshots, are_wanted_until_somebody_has_their_end) {
   EXPECT_FALSE(snapshot.is_fetched());
 }
 
+TEST_F(state_snapshots, are_not_wanted_by_a_coordinator_that_is_gone) {
+  snapshot.ordered_by(term{1});
+  snapshot.begin(step_number{1}, image(step_number{1}));
+  snapshot.ordered_by(term{1});
+  EXPECT_TRUE(snapshot.is_fetched()) << "a fence of the same coordinator";
+  snapshot.ordered_by(term{2});
+  EXPECT_FALSE(snapshot.is_fetched());
+  EXPECT_TRUE(fetched(step_number{1})) << "and it is there for the next";
+}
+
 TEST_F(state_snapshots, have_no_piece_of_another_name_nor_beyond_their_end) {
   snapshot.begin(step_number{1}, image(step_number{1}));
   EXPECT_FALSE(snapshot.read("model", 0));

@@ -171,7 +171,7 @@ class NotFetched(Takeover):
             f"^the state of step {failed['step']} did not come from worker "
             f"{first['name']}: data service 127.0.0.1:[0-9]+, saying hello: "
             "nothing answers there, or the connection broke off; tried again "
-            "at the next checkpoint$")
+            "soon$")
         self.ended_well(one, run, 20)
 
 
