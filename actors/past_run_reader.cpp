@@ -44,6 +44,24 @@ ledger::committed_step step_of(const json& line) {
   return out;
 }
 
+/// Each time steps in order were added to that file. A damaged line is nothing
+/// to stop for: only how many failures there were depends on it.
+uint64_t times_undone(const fs::path& file) {
+  uint64_t out = 0;
+  uint64_t last = 0;
+  store::for_each_json_line(
+      file,
+      [&](const json& line, uint64_t) {
+        const auto step = line.at("step").get<uint64_t>();
+        out += out == 0 || step != last + 1 ? 1 : 0;
+        last = step;
+      },
+      [](uint64_t, const std::string&) {});
+  std::error_code none;
+  const bool torn = fs::file_size(file, none) > 0 && !none;
+  return std::max<uint64_t>(out, torn ? 1 : 0);
+}
+
 /// What was told of plans, and what balancing came to by those in force.
 void read_told(const store::journal_content& journal,
                coordinator::past_run& out) {
@@ -106,9 +124,7 @@ coordinator::past_run read_past_run(const fs::path& folder,
   for_each_line(folder / "steps.jsonl", [&out](const json& line) {
     out.steps.push_back(step_of(line));
   });
-  std::error_code none;
-  out.undone =
-      std::filesystem::file_size(folder / "undone.jsonl", none) > 0 && !none;
+  out.undone = times_undone(folder / "undone.jsonl");
   out.committed = journal.committed;
   out.asked = journal.asked;
   for (const evaluation_report& one : journal.evaluations) {

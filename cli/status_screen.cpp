@@ -119,6 +119,85 @@ std::string obstacles(const json& status) {
   return out;
 }
 
+/// Of some seconds, in the unit that a reader would take.
+std::string duration(double seconds) {
+  struct unit {
+    double from_s;
+    double factor;
+    const char* name;
+  };
+  constexpr unit units[] = {{2 * 86400.0, 1 / 86400.0, "days"},
+                            {2 * 3600.0, 1 / 3600.0, "h"},
+                            {120, 1 / 60.0, "min"},
+                            {1, 1, "s"},
+                            {0, 1000, "ms"}};
+  for (const unit& one : units)
+    if (seconds >= one.from_s || one.from_s == 0) {
+      const double shown = seconds * one.factor;
+      char buffer[64];
+      std::snprintf(buffer, sizeof buffer, "%.*f %s", shown < 10 ? 1 : 0, shown,
+                    one.name);
+      return buffer;
+    }
+  return "-";
+}
+
+double seconds_of(const json& object, const char* key) {
+  const json* value = find(object, key);
+  return value && value->is_number() ? value->get<double>() : 0;
+}
+
+std::string percent(const json& object, const char* key) {
+  const double part = seconds_of(object, key) * 100;
+  return part > 0 && part < 0.01 ? "less than 0.01 %"
+                                 : number(object, key, 2, 100, " %");
+}
+
+/// What is to be written into the job.
+std::string advice(const json& of) {
+  const json* what = find(of, "advice");
+  return what && what->is_object()
+             ? "checkpoint.every_s " + text(*what, "every_s") +
+                   ", every_steps " + text(*what, "every_steps")
+             : "-";
+}
+
+/// How often the state was lost, and what is taken for the future.
+std::string failures(const json& of) {
+  const std::string how_often = "once in " + duration(seconds_of(of, "mttf_s"));
+  const bool never = seconds_of(of, "failures_undone") == 0;
+  return std::string("state lost ") +
+         (never ? "never" : text(of, "failures_undone") + " times") + " in " +
+         duration(seconds_of(of, "trained_s")) + " of training, " +
+         text(of, "failures_survived") + " failures survived; " +
+         (never ? "assumed: " : "so ") + how_often;
+}
+
+/// What checkpoints cost, and how often to make one.
+std::string checkpoints(const json& status) {
+  const json* of = find(status, "checkpoint");
+  if (!of || !of->is_object())
+    return "";
+  std::string out = "\ncheckpoints: ";
+  out += find(*of, "step") ? "step " + text(*of, "step") + " is on the disk"
+                           : "none is on the disk yet";
+  const json* now = find(*of, "now");
+  const json* best = find(*of, "best");
+  if (!now || !now->is_object() || !best || !best->is_object())
+    return out + "; what one costs is not measured yet\n";
+  out += "; one is saved in " + duration(seconds_of(*of, "saved_s")) +
+         " and holds training up by " + duration(seconds_of(*of, "pause_s")) +
+         " (a step takes " + duration(seconds_of(*of, "step_s")) + ")\n";
+  out += "  now:  one every " + duration(seconds_of(*now, "interval_s")) +
+         ", " + percent(*now, "pause_ratio") +
+         " of the time; a failure of all workers loses " +
+         duration(seconds_of(*now, "lost_s")) + "\n";
+  out += "  best: one every " + duration(seconds_of(*best, "interval_s")) +
+         ", " + percent(*best, "pause_ratio") + " of the time; loses " +
+         duration(seconds_of(*best, "lost_s")) + " (" + advice(*of) + ")\n";
+  return out + "  " + failures(*of) + "\n";
+}
+
 } // namespace
 
 std::string status_screen(const json& status) {
@@ -142,7 +221,7 @@ std::string status_screen(const json& status) {
   if (const json* workers = find(status, "workers");
       workers && workers->is_array() && !workers->empty())
     out += "\n" + workers_table(*workers);
-  out += troubles(status) + obstacles(status);
+  out += checkpoints(status) + troubles(status) + obstacles(status);
   if (find(status, "trouble"))
     out += "\n" + text(status, "trouble") + "\n";
   if (find(status, "error"))

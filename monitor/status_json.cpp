@@ -73,6 +73,38 @@ json balance_json(const coordinator::run_status::balancing& of) {
           {"moved_bound_samples", of.bound_rows}};
 }
 
+json plan_json(const coordinator::checkpoint_figures::plan& of) {
+  return {{"interval_s", of.interval_s},
+          {"pause_ratio", of.pause_ratio},
+          {"lost_s", of.lost_s},
+          {"waste_ratio", of.waste_ratio}};
+}
+
+json checkpoint_json(const coordinator::run_status::numbers& run) {
+  const coordinator::checkpoint_figures& of = run.checkpoint;
+  json out{{"step", value(of.newest) == 0 ? json() : json(value(of.newest))},
+           {"step_s", null_or(of.step_s)},
+           {"trained_s", of.trained_s},
+           {"failures_survived", run.survived},
+           {"failures_undone", of.undone},
+           {"mttf_s", of.mttf_s},
+           {"mttf_assumed", of.assumed},
+           {"pause_s", nullptr},
+           {"saved_s", nullptr},
+           {"now", nullptr},
+           {"best", nullptr},
+           {"advice", nullptr}};
+  if (!of.cost)
+    return out;
+  out["pause_s"] = of.cost->pause_s;
+  out["saved_s"] = of.cost->saved_s;
+  out["now"] = plan_json(of.cost->now);
+  out["best"] = plan_json(of.cost->best);
+  out["advice"] = {{"every_steps", of.cost->advice.every_steps},
+                   {"every_s", of.cost->advice.every_s}};
+  return out;
+}
+
 void add_members(json& out, const coordinator::run_status::membership& of) {
   out["world"] = of.world;
   out["generation"] = value(of.generation);
@@ -98,6 +130,7 @@ void add_run(json& out, const coordinator::run_status::numbers& of) {
                             {"from", one.from},
                             {"to", one.to}});
   out["balance"] = balance_json(of.balance);
+  out["checkpoint"] = checkpoint_json(of);
   if (of.members)
     add_members(out, *of.members);
   if (of.waiting_for_workers)

@@ -123,10 +123,11 @@ class Ballast:
         if not os.access(binary, os.X_OK):
             raise SystemExit(f"no program {binary}; build it with ./dev build")
 
-    def run(self, job, changes=(), workers=2, cache=None, watch=None):
+    def run(self, job, changes=(), workers=2, cache=None, watch=None, environment=()):
         """One run to its end; ends the benchmark where the run fails.
 
-        `watch(folder)` is called every few milliseconds while it goes on.
+        `watch(folder)` is called every few milliseconds while it goes on;
+        `environment` is added to that of this program.
         Result: report (report.json), t_ns (of every committed step), folder,
         spawned_ns (CLOCK_MONOTONIC, the clock of t_ns).
         """
@@ -135,7 +136,7 @@ class Ballast:
         command = [self.binary, "run", job, "--json", "--no-progress", "--workers", str(workers), "--run-dir", folder]
         for change in changes:
             command += ["--set", change]
-        env = {**os.environ, "BALLAST_CACHE": cache or self.cache}
+        env = {**os.environ, "BALLAST_CACHE": cache or self.cache, **dict(environment)}
         log = os.path.join(self.scratch, f"run-{self.runs}.log")
         with open(log, "wb") as errors:
             spawned_ns = time.monotonic_ns()

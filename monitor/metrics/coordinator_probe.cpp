@@ -147,6 +147,14 @@ struct coordinator_probe::metrics {
     raise(moved_bytes, now.moved_bytes);
   }
 
+  void show(const coordinator::checkpoint_figures& now) {
+    if (!now.cost)
+      return;
+    set(pause, "ballast_checkpoint_pause_seconds", now.cost->pause_s);
+    set(best_interval, "ballast_checkpoint_best_interval_seconds",
+        now.cost->best.interval_s);
+  }
+
   /// A member, which has a share.
   void show(const coordinator::worker_status& now) {
     std::lock_guard lock(mutex);
@@ -224,6 +232,8 @@ struct coordinator_probe::metrics {
   Gauge* world = nullptr;
   Gauge* skew_max = nullptr;
   Gauge* makespan = nullptr;
+  Gauge* pause = nullptr;
+  Gauge* best_interval = nullptr;
   std::map<std::string, worker_gauges> workers;
 };
 
@@ -261,8 +271,10 @@ void coordinator_probe::state(std::string_view state) {
 void coordinator_probe::status(const coordinator::run_status& now) {
   metrics& m = *metrics_;
   state(ballast::to_string(now.state));
-  if (now.run)
+  if (now.run) {
     m.show(now.run->balance);
+    m.show(now.run->checkpoint);
+  }
   std::set<std::string> members;
   for (const coordinator::worker_status& one : now.workers) {
     if (one.state == coordinator::worker_standing::lost || !one.share)

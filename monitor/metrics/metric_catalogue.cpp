@@ -79,6 +79,15 @@ constexpr metric_entry catalogue[] = {
      "first_step."},
     {"ballast_checkpoint_seconds", histogram, "seconds", "run", "coordinator",
      "Time to write a checkpoint; training goes on meanwhile."},
+    {"ballast_checkpoint_pause_seconds", gauge, "seconds", "run", "coordinator",
+     "By how much a checkpoint holds training up: the steps until it is on the "
+     "disk, over as many usual ones; median of the newest. Absent before the "
+     "first."},
+    {"ballast_checkpoint_best_interval_seconds", gauge, "seconds", "run",
+     "coordinator",
+     "Time from one checkpoint to the next with which the least is lost, by "
+     "that pause and by how often the state was lost (if never: once a day is "
+     "assumed)."},
     {"ballast_errors_total", counter, "", "run, code (worker: also worker)",
      "coordinator, worker", "Errors by code; docs/errors.md explains them."},
     {"ballast_step_seconds", histogram, "seconds", "run, worker, phase",

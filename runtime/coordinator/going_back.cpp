@@ -44,11 +44,12 @@ void want_copy(coordinator_parts& p) {
 }
 
 template <>
-void on(coordinator_parts& p, const state_copied& message, instant) {
+void on(coordinator_parts& p, const state_copied& message, instant now) {
   if (!p.members.member(message.worker, message.generation) ||
       p.members.members()->rank_of(message.worker) != 0)
     return;
   p.run.copies.copied(message.step, message.generation, p.run.steps.here());
+  p.run.cost.copied(message.step, now);
   fetch_copy(p);
 }
 
@@ -61,6 +62,7 @@ void on(coordinator_parts& p, const checkpoint_written& what, instant now) {
                                         p.run.spec.job.checkpoint.keep);
   if (how == written::strange)
     return;
+  p.run.cost.saved(what.after.step, how == written::published, now);
   if (how == written::failed)
     p.out.tell(events::checkpoint_failed{what.after.step, what.problem});
   if (how == written::published)
@@ -88,8 +90,10 @@ void go_back(coordinator_parts& p, std::string reason) {
   p.run.suspects.judge(p.out, p.nodes, p.run.copies.newest().step());
   drop_transfer(p, reason);
   const restart_point point = p.run.copies.newest();
-  if (p.run.steps.last().step > point.step())
+  if (p.run.steps.last().step > point.step()) {
     p.out.put(undo_steps{point.step(), point.tally.last.epoch, reason});
+    p.run.cost.went_back();
+  }
   p.run.copies.forget_copies();
   p.run.steps.go_back(point);
   p.run.suspects.forget_refused();

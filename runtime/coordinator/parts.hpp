@@ -5,10 +5,12 @@
 ///   roster, staffing, loss_reports   nodes, and what becomes of them
 ///   membership                       what a run is at, and with which workers
 ///   progress, checkpoints            what is committed, what is on the disk
+///   checkpoint_cost                  what the latter costs
 ///   rebalance, connectivity          what moves, and what does not connect
 ///   requests, poison                 what users ask for, what kills workers
 #pragma once
 
+#include "runtime/coordinator/checkpoint_cost.hpp"
 #include "runtime/coordinator/checkpoints.hpp"
 #include "runtime/coordinator/config.hpp"
 #include "runtime/coordinator/connectivity.hpp"
@@ -37,6 +39,7 @@ struct run_state {
   run_spec spec;
   progress steps;
   checkpoints copies;
+  checkpoint_cost cost;
   rebalance balance;
   coordinator::requests requests;
   connectivity links;

@@ -48,8 +48,8 @@ struct past_run {
   std::vector<past_membership> memberships;  // ascending
   std::vector<past_plan> plans;              // ascending
   std::vector<ledger::committed_step> steps; // all that were shown
-  bool undone = false; // steps were shown once that the run went back behind
-  step_number committed{};                       // up to here, by the journal
+  uint64_t undone = 0;     // times that the run went back behind shown steps
+  step_number committed{}; // up to here, by the journal
   std::vector<past_checkpoint> checkpoints;      // ascending
   std::optional<evaluation_report> test;         // the newest
   std::map<epoch_number, uint64_t> evaluated_ns; // of those that were told

@@ -10,7 +10,7 @@ void progress::restore(const past_run& past, run_tally tally,
                        std::optional<ledger::ledger> book) {
   tally_ = tally;
   book_ = std::move(book);
-  sound_ = !past.steps.empty() || past.undone ||
+  sound_ = !past.steps.empty() || past.undone > 0 ||
            std::any_of(past.plans.begin(), past.plans.end(),
                        [](const past_plan& one) {
                          return one.effective && value(one.effective->step) > 1;

@@ -6,6 +6,7 @@
 #include "runtime/balance/load.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/base/instant.hpp"
+#include "runtime/coordinator/checkpoint_cost.hpp"
 #include "runtime/coordinator/collective_choice.hpp"
 #include "runtime/coordinator/run_phase.hpp"
 #include "runtime/coordinator/straggler.hpp"
@@ -102,6 +103,8 @@ struct run_status {
     double skew_tv_max = 0;
     std::vector<balance::shard_move> moves; // from and to by rank
     balancing balance;
+    checkpoint_figures checkpoint;
+    uint64_t survived = 0; // failures after which workers went on
     std::optional<membership> members = {};
     std::optional<uint32_t> waiting_for_workers = {};
     std::optional<std::string> cannot_open = {};

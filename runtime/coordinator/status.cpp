@@ -184,6 +184,9 @@ run_status::numbers numbers_of(const coordinator_parts& core) {
   if (const pending_rebalance* transfer = core.members.transfer())
     out.moves = transfer->what.moves;
   out.balance = balance_of(core);
+  out.checkpoint =
+      of.cost.figures(of.spec.job.checkpoint, of.copies.newest().step());
+  out.survived = of.steps.recoveries().size();
   if (const generation_state* members = core.members.members())
     out.members = {members->workers.size(), members->number,
                    members->current.number, members->collective};

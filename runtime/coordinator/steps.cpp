@@ -48,6 +48,7 @@ void commit(coordinator_parts& p, const ledger::committed_step& step) {
   }
   if (p.run.suspects.suspects_any())
     p.run.suspects.acquit(p.run.steps.book_under(step.plan));
+  p.run.cost.step(step, p.run.steps.tally().evaluated_ns);
   if (p.run.steps.commit(step, p.run.spec.set.train_rows)) {
     p.run.suspects.epoch_over();
     const run_tally& tally = p.run.steps.tally();

@@ -250,6 +250,7 @@ void restore(coordinator_parts& p, past_run past, instant now) {
     return fail(p, std::move(found.problem));
   p.run.steps.restore(past, found.tally, std::move(found.book));
   p.run.copies.restore(std::move(found.points));
+  p.run.cost.restore(p.run.steps.tally().timed_ns, past.undone);
   prove_earlier(p, past);
   if (owes_copy(p))
     p.run.copies.want();

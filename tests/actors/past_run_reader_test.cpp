@@ -23,9 +23,12 @@ store::journaled_plan some_plan(uint64_t number, uint64_t of,
   return out;
 }
 
-coordinator::past_run read(std::vector<store::journaled_telling> told) {
+coordinator::past_run read(std::vector<store::journaled_telling> told,
+                           const std::string& undone = "") {
   store::temp_folder folder;
   std::ofstream(folder / "steps.jsonl") << "";
+  if (!undone.empty())
+    std::ofstream(folder / "undone.jsonl") << undone;
   store::journal_content journal;
   store::journaled_run& run = journal.run.emplace();
   run.name = "run-1";
@@ -113,6 +116,19 @@ TEST(past_run_reader, takes_the_rest_from_the_journal_too) {
   EXPECT_EQ(past.recoveries[0].first, "worker w2 lost: its process is gone");
   EXPECT_EQ(past.recoveries[0].second, 75.5);
   EXPECT_TRUE(past.restarts.contains(step_number{6}));
+}
+
+TEST(past_run_reader, counts_how_often_steps_were_undone) {
+  auto times = [](const std::string& undone) {
+    return read({}, undone).undone;
+  };
+  const std::string first = "{\"step\":7}\n{\"step\":8}\n";
+  EXPECT_EQ(times(""), 0u);
+  EXPECT_EQ(times(first), 1u);
+  EXPECT_EQ(times(first + first), 2u);
+  EXPECT_EQ(times(first + "{\"step\":40}\n"), 2u);
+  EXPECT_EQ(times(first + "{\"st"), 1u) << "its writer died";
+  EXPECT_EQ(times("{\"st"), 1u);
 }
 
 } // namespace

@@ -209,6 +209,40 @@ class CommandLine(unittest.TestCase):
             self.ballast("status", "--json", "--to", server.url).stdout)
         self.assertEqual(status, STATUS)
 
+    def test_status_says_what_checkpoints_cost(self):
+        server = self.coordinator()
+        about = {
+            "step": 400, "step_s": 0.105, "trained_s": 200,
+            "failures_survived": 2, "failures_undone": 0,
+            "mttf_s": 86400, "mttf_assumed": True,
+            "pause_s": 0.0144, "saved_s": 0.62,
+            "now": {"interval_s": 21.0, "pause_ratio": 0.00069,
+                    "lost_s": 11.12, "waste_ratio": 0.0008},
+            "best": {"interval_s": 49.9, "pause_ratio": 0.00002,
+                     "lost_s": 25.6, "waste_ratio": 0.0006},
+            "advice": {"every_s": 50, "every_steps": 200}}
+        server.states = [{"checkpoint": about}]
+        screen = self.ballast("status", "--to", server.url).stdout
+        for line in [
+                "checkpoints: step 400 is on the disk; one is saved in 620 ms "
+                "and holds training up by 14 ms (a step takes 105 ms)",
+                "  now:  one every 21 s, 0.07 % of the time; a failure of all "
+                "workers loses 11 s",
+                "  best: one every 50 s, less than 0.01 % of the time; loses "
+                "26 s (checkpoint.every_s 50, every_steps 200)",
+                "  state lost never in 3.3 min of training, 2 failures "
+                "survived; assumed: once in 24 h"]:
+            self.assertIn(line, screen.splitlines())
+        about.update(failures_undone=3, mttf_s=400000, mttf_assumed=False,
+                     trained_s=1.2e6)
+        screen = self.ballast("status", "--to", server.url).stdout
+        self.assertIn("state lost 3 times in 14 days of training, 2 failures "
+                      "survived; so once in 4.6 days", screen)
+        about.update(step=None, now=None, best=None, advice=None, pause_s=None)
+        screen = self.ballast("status", "--to", server.url).stdout
+        self.assertIn("checkpoints: none is on the disk yet; what one costs is "
+                      "not measured yet", screen)
+
     def test_status_says_why_no_step_is_done(self):
         server = self.coordinator()
         for more, part in [

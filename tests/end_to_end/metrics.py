@@ -95,7 +95,7 @@ class Metrics(BallastTest):
             data={"train": {"classes": 8, "features": 1024},
                   "test_fraction": 0.05,
                   "chunk_rows": 100, "placement": {"kind": "sorted"}},
-            checkpoint={"every_steps": 20}, elastic={"respawn_limit": 1000})
+            checkpoint={"every_steps": 20, "every_s": 2}, elastic={"respawn_limit": 1000})
         # Nobody says how fast rows come, so plans wait for their bytes, and a
         # move is under way for a moment.
         with LiveRun(job, self.folder / "live",

@@ -12,6 +12,7 @@
 #include <map>
 #include <set>
 #include <sstream>
+#include <utility>
 
 namespace ballast::monitor {
 namespace {
@@ -45,6 +46,10 @@ coordinator::run_status some_status() {
   balance.moved_rows = 2560 + 512 + 4;
   balance.bound_rows = 3000;
   balance.moved_bytes = 2'400'000;
+  coordinator::checkpoint_figures::measured& cost =
+      out.run->checkpoint.cost.emplace();
+  cost.pause_s = 0.25;
+  cost.best.interval_s = 40;
   return out;
 }
 
@@ -193,6 +198,21 @@ TEST(metrics, count_what_events_tell) {
            "ballast_errors_total{run=\"r\",code=\"disk_full\"} 1\n",
        })
     EXPECT_THAT(text, HasSubstr(line));
+}
+
+TEST(metrics, show_what_checkpoints_cost_once_it_was_measured) {
+  coordinator_probe probe("r");
+  coordinator::run_status now = some_status();
+  const auto cost = std::exchange(now.run->checkpoint.cost, std::nullopt);
+  probe.status(now);
+  EXPECT_THAT(probe.text(), Not(HasSubstr("ballast_checkpoint_pause")));
+  now.run->checkpoint.cost = cost;
+  probe.status(now);
+  EXPECT_THAT(probe.text(),
+              HasSubstr("ballast_checkpoint_pause_seconds{run=\"r\"} 0.25\n"));
+  EXPECT_THAT(
+      probe.text(),
+      HasSubstr("ballast_checkpoint_best_interval_seconds{run=\"r\"} 40\n"));
 }
 
 TEST(metrics, count_the_bytes_of_rows_by_where_they_came_from) {

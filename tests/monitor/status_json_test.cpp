@@ -76,6 +76,17 @@ coordinator::run_status everything() {
   run.balance.moved_rows = 20;
   run.balance.moved_bytes = 200;
   run.balance.bound_rows = 15;
+  run.checkpoint = {.newest = step_number{6},
+                    .step_s = 0.5,
+                    .trained_s = 40,
+                    .undone = 1,
+                    .mttf_s = 40,
+                    .cost = {{.pause_s = 0.25,
+                              .saved_s = 2,
+                              .now = {10, 0.025, 7, 0.2},
+                              .best = {5, 0.05, 4.5, 0.1625},
+                              .advice = {9, 5, 2}}}};
+  run.survived = 3;
   run.members = {1, generation{4}, plan_number{6}, {"ring", "w1 has no GPU"}};
   run.waiting_for_workers = 2;
   run.cannot_open = "no route";
@@ -93,7 +104,14 @@ TEST(status_json, shows_everything_there_is) {
           R"(","enabled":true,"makespan_ratio":1.5,"moved_bound_samples":15,)"
           R"("moved_bytes":200,"moved_samples":20,"plans":2,"skew_tv":0.1,)"
           R"("why":"a plan is under way","would_change":"its end"},)"
-          R"("cannot_open":"no route","collective":"ring",)"
+          R"("cannot_open":"no route","checkpoint":{)"
+          R"("advice":{"every_s":5,"every_steps":9},"best":{"interval_s":5.0,)"
+          R"("lost_s":4.5,"pause_ratio":0.05,"waste_ratio":0.1625},)"
+          R"("failures_survived":3,"failures_undone":1,"mttf_assumed":false,)"
+          R"("mttf_s":40.0,"now":{"interval_s":10.0,"lost_s":7.0,)"
+          R"("pause_ratio":0.025,"waste_ratio":0.2},"pause_s":0.25,)"
+          R"("saved_s":2.0,"step":6,"step_s":0.5,"trained_s":40.0},)"
+          R"("collective":"ring",)"
           R"("collective_reason":"w1 has no GPU","epoch":2,"epochs":3,)"
           R"("error":null,"generation":4,"loss":0.5,"moves":[{"chunk":4,)"
           R"("from":1,"rows":10,"to":0}],"plan":6,)"
@@ -116,6 +134,19 @@ TEST(status_json, shows_nothing_that_is_not_known) {
             R"("device":"cuda:0","heartbeat_age_s":null,"host":"h1",)"
             R"("incarnation":2,"metrics":"http://h1:9000","name":"w2",)"
             R"("pid":4711,"rank":null,"start_ticks":77,"state":"joining"}]})");
+}
+
+TEST(status_json, of_checkpoints_shows_no_cost_before_it_was_measured) {
+  coordinator::run_status young;
+  young.run = coordinator::run_status::numbers{};
+  young.run->checkpoint.mttf_s = 86400;
+  young.run->checkpoint.assumed = true;
+  const nlohmann::json shown = status_json(young)["checkpoint"];
+  for (const char* unknown :
+       {"step", "step_s", "pause_s", "saved_s", "now", "best", "advice"})
+    EXPECT_TRUE(shown.at(unknown).is_null()) << unknown;
+  EXPECT_EQ(shown["mttf_s"], 86400);
+  EXPECT_EQ(shown["mttf_assumed"], true);
 }
 
 TEST(status_json, says_how_a_run_ended) {
