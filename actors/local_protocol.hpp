@@ -89,7 +89,7 @@ struct load_look {
   balance::load_view view;
   std::stop_token stop;
 };
-/// Serve this file as the blob "checkpoint"; empty: none.
+/// Serve this state (served_checkpoint.hpp); empty: none.
 struct serve_file {
   std::string path;
 };

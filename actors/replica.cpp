@@ -3,12 +3,9 @@
 #include "actors/this_machine.hpp"
 #include "data/model/checkpoint_store.hpp"
 #include "data/model/safetensors.hpp"
-#include "data/model/safetensors_stream.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/job/memory_need.hpp"
 
-#include <algorithm>
-#include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -50,51 +47,6 @@ std::map<std::string, std::string> about(const nlohmann::json& buffers,
           {"step", to_string(after)}};
 }
 
-/// A part of the state, and where it is.
-struct state_place {
-  std::string name;
-  gpu::compute_device* device = nullptr;
-  std::span<float> values;
-};
-
-/// Buffers lie on the host, arenas where this worker computes.
-std::vector<state_place> places_of(replica& of) {
-  std::vector<state_place> out;
-  for (const gpu::parameter_info& one : of.network->parameters())
-    out.push_back({one.name,
-                   of.device,
-                   {of.memory.parameters.get() + one.offset, one.count}});
-  for (const gpu::model::buffer& one : of.network->buffers())
-    out.push_back({one.name, &gpu::cpu_device(), one.values});
-  for (const gpu::optimizer::state_vector& one : of.update->state())
-    out.push_back({data::optimizer_prefix + one.name, of.device, one.values});
-  return out;
-}
-
-/// Where each tensor of a checkpoint goes; null: nowhere.
-std::vector<const state_place*>
-fitting(const std::vector<state_place>& wanted,
-        const std::vector<data::tensor_place>& tensors) {
-  std::vector<const state_place*> out(tensors.size(), nullptr);
-  for (const state_place& one : wanted) {
-    const auto found = std::find_if(tensors.begin(), tensors.end(),
-                                    [&](const data::tensor_place& there) {
-                                      return there.name == one.name;
-                                    });
-    const uint64_t bytes = found == tensors.end() || !found->float32
-                               ? 0
-                               : found->end - found->begin;
-    if (found == tensors.end() || bytes != one.values.size_bytes())
-      throw ballast_error(
-          errc::invalid_data,
-          "the checkpoint does not fit the model: '" + one.name + "' has " +
-              std::to_string(bytes / sizeof(float)) + " values there, " +
-              std::to_string(one.values.size()) + " here");
-    out[size_t(found - tensors.begin())] = &one;
-  }
-  return out;
-}
-
 void initialize(replica& out) {
   const size_t count = out.memory.count;
   float* to = out.memory.parameters.get();
@@ -133,7 +85,9 @@ void build(replica& out, const job& what, const ledger::row_shape& row,
   out.memory.parameters = device.allocate(count, backend);
   for (auto& arena : out.memory.gradients)
     arena = device.allocate(count, backend);
-  initialize(out);
+  // A file of weights also fills what is no parameter.
+  if (out.begins || what.model.init != to_string(model_init::seeded))
+    initialize(out);
   out.update = device.make_optimizer(what.train.optimizer, count, backend);
   out.layout = make_bucket_layout(out.network->parameters());
 }
@@ -168,43 +122,6 @@ replica_image state_image(const replica& of, const std::string& run,
          on_host(*of.device, one.values.data(), one.values.size(), out.room)});
   out.file = data::image_of(tensors, about(buffers, run, after));
   return out;
-}
-
-step_number load_state(replica& into,
-                       const std::function<std::string()>& checkpoint,
-                       step_number start) {
-  const std::vector<state_place> wanted = places_of(into);
-  std::vector<const state_place*> place_of; // of each tensor there
-  step_number step{};
-  data::safetensors_stream file(
-      "checkpoint",
-      [&](const std::vector<data::tensor_place>& tensors,
-          std::map<std::string, std::string> metadata) {
-        place_of = fitting(wanted, tensors);
-        step =
-            step_number{std::strtoull(metadata["step"].c_str(), nullptr, 10)};
-        if (value(step) + 1 != value(start))
-          throw ballast_error(errc::invalid_data,
-                              "the checkpoint is of step " + to_string(step) +
-                                  ", the run goes on with step " +
-                                  to_string(start));
-      },
-      [&](size_t tensor, uint64_t at, std::string_view bytes) {
-        const state_place* to = place_of[tensor];
-        if (to == nullptr)
-          return; // an alias: its parameter comes by itself
-        // Headers end, and pieces are cut, at whole floats.
-        if (at % sizeof(float) != 0 || bytes.size() % sizeof(float) != 0)
-          throw ballast_error(errc::invalid_data,
-                              "the checkpoint came in pieces of half numbers");
-        to->device->upload(to->values.data() + at / sizeof(float),
-                           reinterpret_cast<const float*>(bytes.data()),
-                           bytes.size() / sizeof(float));
-      });
-  for (std::string piece = checkpoint(); !piece.empty(); piece = checkpoint())
-    file.update(piece);
-  file.end();
-  return step;
 }
 
 } // namespace ballast::actors

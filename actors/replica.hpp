@@ -14,7 +14,6 @@
 #include "runtime/ledger/manifest.hpp"
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -28,10 +27,12 @@ struct replica {
   gpu::arenas memory;
   gpu::bucket_layout layout;
   gpu::training_state state;
+  /// Its parameters come from nowhere else than the job: from its seed.
+  bool begins = true;
 };
 
-/// Parameters as the job's seed makes them. `local_workers` share this host's
-/// memory and cores. `backend` allocates what it is to reach.
+/// Parameters as the job's seed makes them, if it begins. `local_workers` share
+/// this host's memory and cores. `backend` allocates what it is to reach.
 void build(replica& out, const job& what, const ledger::row_shape& row,
            uint32_t local_workers, collectives::collective_backend& backend);
 /// What lies elsewhere is copied into `room` at once; the rest is what the
@@ -47,12 +48,5 @@ uint64_t state_bytes(const replica& of);
 /// And the optimizer's state, after that step.
 replica_image state_image(const replica& of, const std::string& run,
                           step_number after);
-/// Takes over the state of a checkpoint, which comes piece by piece until a
-/// piece is empty, and is to be that before `start`; its step. invalid_data
-/// where it is not, or does not fit the model: then nothing was taken over, but
-/// where the file is torn.
-step_number load_state(replica& into,
-                       const std::function<std::string()>& checkpoint,
-                       step_number start);
 
 } // namespace ballast::actors

@@ -12,7 +12,7 @@ namespace ballast::actors {
 
 void run_checkpoints::read(coordinator::past_run& out) {
   for (const data::stored_checkpoint& one :
-       data::checkpoint_store(directory_.checkpoints()).inspect()) {
+       data::checkpoint_store(directory_.checkpoints()).list()) {
     if (!one.problem.empty()) {
       damaged_.push_back({one.file.string(), one.problem});
       continue;

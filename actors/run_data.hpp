@@ -51,9 +51,6 @@ public:
   /// Serves chunks and blobs from now on, if it does not yet.
   void serve(const std::string& bind_host,
              data::chunk_service::blob_finder blobs);
-  std::string fetch_blob(const std::string& name, const question& given_up) {
-    return residency_->fetch_blob(name, given_up);
-  }
 
   // -- from here on any thread, once it serves --------------------------------
 

@@ -2,6 +2,7 @@
 
 #include "data/model/checkpoint_store.hpp"
 #include "data/model/safetensors.hpp"
+#include "data/model/state_blocks.hpp"
 #include "data/model/streamed_weights.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/fault_point.hpp"
@@ -104,6 +105,7 @@ saved_model run_models::publish(const pieces& safetensors,
 
 saved_model run_models::publish_checkpoint(const std::string& path,
                                            step_number step) {
+  data::check_state_file(path, data::checksums_beside(path), 2);
   data::tensor_file file = data::read_safetensors(path);
   std::erase_if(file.tensors, [](const data::tensor_view& one) {
     return one.name.starts_with(data::optimizer_prefix);

@@ -1,6 +1,6 @@
 #include "actors/served_set.hpp"
 
-#include "actors/blob_pieces.hpp"
+#include "actors/served_checkpoint.hpp"
 #include "actors/shard_manager.hpp"
 #include "data/fitting/state_files.hpp"
 #include "data/prepared/prepared_set.hpp"
@@ -15,9 +15,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <fstream>
-#include <iterator>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stop_token>
@@ -38,21 +35,8 @@ struct served_set::parts {
   std::stop_source stop; // of the thread
   std::shared_ptr<store::work_seen> seen;
   std::thread thread;
-  std::mutex lock; // of the file, which the service's threads read
-  std::string checkpoint_file;
+  served_checkpoint checkpoint;
 
-  std::optional<std::string> checkpoint_piece(uint64_t at) {
-    std::lock_guard guard(lock);
-    std::ifstream in(checkpoint_file, std::ios::binary);
-    if (checkpoint_file.empty() || !in.seekg(std::streamoff(at)))
-      return std::nullopt;
-    std::string out(piece_bytes, '\0');
-    in.read(out.data(), std::streamsize(out.size()));
-    out.resize(size_t(in.gcount()));
-    if (in.bad())
-      return std::nullopt;
-    return out;
-  }
   failure make(const prepare_set& order, const shard_manager_config& config);
   void count(const job& what);
 };
@@ -98,11 +82,7 @@ failure served_set::parts::make(const prepare_set& order,
         [this](const std::string& name) -> std::optional<std::string> {
           if (name == "manifest")
             return chunks;
-          std::string blob;
-          uint64_t at = 0;
-          if (read_piece_name(name, blob, at) && blob == "checkpoint")
-            return checkpoint_piece(at);
-          return std::nullopt;
+          return checkpoint.blob(name);
         });
     return {};
   } catch (const data::source_error& e) {
@@ -177,8 +157,7 @@ std::shared_ptr<const balance::chunk_labels> served_set::labels() const {
 }
 
 void served_set::serve(const std::string& checkpoint_file) {
-  std::lock_guard guard(parts_->lock);
-  parts_->checkpoint_file = checkpoint_file;
+  parts_->checkpoint.serve(checkpoint_file);
 }
 
 } // namespace ballast::actors

@@ -40,7 +40,7 @@ public:
   set_prepared about() const;
   std::shared_ptr<const ledger::manifest> content() const;
   std::shared_ptr<const balance::chunk_labels> labels() const;
-  /// As the blob "checkpoint" from now on; empty: none.
+  /// To those who begin with it (served_checkpoint.hpp); empty: none.
   void serve(const std::string& checkpoint_file);
 
 private:

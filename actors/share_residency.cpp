@@ -374,11 +374,4 @@ void share_residency::insist(
   throw ballast_error(errc::unreachable, "the rows are wanted no more");
 }
 
-std::string share_residency::fetch_blob(const std::string& name,
-                                        const question& given_up) {
-  const std::lock_guard urgent(urgent_mutex_);
-  urgent_.set_origin(origin());
-  return urgent_.fetch_blob(name, given_up);
-}
-
 } // namespace ballast::actors

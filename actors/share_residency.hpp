@@ -108,7 +108,6 @@ public:
   /// the network to the way there, until its first step is made, or for a
   /// second.
   void hold() { loaders_.hold(); }
-  std::string fetch_blob(const std::string& name, const question& given_up);
   std::pair<uint64_t, uint64_t> coming() const { return coming_.now(); }
   bool streams() const { return streams_; }
   data::bytes_read read_so_far() const override {

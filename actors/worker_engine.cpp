@@ -1,6 +1,7 @@
 #include "actors/worker_engine.hpp"
 
 #include "actors/engine_threads.hpp"
+#include "actors/state_loading.hpp"
 #include "actors/worker_run.hpp"
 #include "monitor/logs/log.hpp"
 #include "runtime/worker/lifecycle.hpp"
@@ -134,6 +135,10 @@ engine_threads::work engine::attempt(generation of, Work work) {
       work();
     } catch (const collectives::collective_error& e) {
       failed(report_of(e, of));
+    } catch (const damaged_state& e) {
+      worker_failed why{{}, of, e.what_failed().code, e.what(), {}, {}};
+      why.step = e.after();
+      failed(std::move(why));
     } catch (const ballast_error& e) {
       failed({{}, of, e.what_failed().code, e.what(), {}, {}});
     } catch (const std::exception& e) {

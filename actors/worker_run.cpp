@@ -1,5 +1,6 @@
 #include "actors/worker_run.hpp"
 
+#include "actors/state_fetch.hpp"
 #include "actors/this_machine.hpp"
 #include "monitor/logs/log.hpp"
 #include "runtime/job/memory_need.hpp"
@@ -21,23 +22,10 @@ void build_replica(worker_run& run, const assignment& order) {
     run.trained.device =
         &gpu::cpu_device(); // what it measures is not the device
   run.plane.emplace(what.train.collective, *run.trained.device);
+  run.trained.begins = order.from_seed;
   build(run.trained, what, run.images ? run.images->seen() : run.data.set().row,
         order.local_workers, run.plane->backend());
   run.built = true;
-}
-
-/// Of the checkpoint that the origin serves.
-std::function<std::string()>
-checkpoint_pieces(worker_run& run, const std::function<bool()>& given_up) {
-  return [&run, &given_up, at = uint64_t{0}, ended = false]() mutable {
-    if (ended)
-      return std::string();
-    std::string out =
-        run.data.fetch_blob(piece_name("checkpoint", at), given_up);
-    at += out.size();
-    ended = out.size() < piece_bytes;
-    return out;
-  };
 }
 
 /// The model stands still while it is fetched, as the run is at its end.
@@ -158,8 +146,9 @@ std::optional<step_number> load_run(worker_run& run, const assignment& order,
   if (order.from_checkpoint) {
     run.snapshot.await();
     run.built = false; // until all of it is taken over
-    held = load_state(run.trained, checkpoint_pieces(run, given_up),
-                      order.start.step);
+    held =
+        fetch_state(run.trained, {order.origin, order.token, order.start.step,
+                                  order.local_workers, given_up});
     run.built = true;
   }
   run.has_state = true;

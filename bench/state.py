@@ -17,11 +17,20 @@ memory   What a worker and the coordinator hold while checkpoints are made, by
          is what the process alone maps, `shared` its part of what others map, too.
 end      From the last committed step to the end of the command: the model's hash,
          its file, the report; beside it `dd` of as many bytes, synced.
+resume   A stopped run goes on: until its first committed step, on 1, 2 and 5
+         workers. Beside it one program that reads the bytes of the state once.
+         The kernel is asked to forget the file before each of both. What the
+         processes read from the disk together, over the state's size, is what
+         the workers of a host share.
+join     A third worker joins two: the others' longest step until it takes part,
+         over the median before.
 
 A step's time is `t_ns` of steps.jsonl, on the clock that this program reads.
 """
+import glob
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import time
@@ -34,6 +43,9 @@ BATCH, ROWS_A_STEP_US = 48, 100_000
 PAUSE_MAX = {25: 1.3, 125: 1.5, 250: 1.5}
 START_S_MAX = {125: 1.5, 250: 2.5}
 END_RATIO_MAX = 1.5
+RESUMED_ON = (1, 2, 5)  # workers
+RESUME_RATIO_MAX = 1.5
+JOIN_MAX = 1.4
 FLOATS = 4
 MEMORY_MILLIONS, MEMORY_WORKERS, MEMORY_STEPS, MEMORY_EVERY = 25, 2, 24, 4
 SAMPLE_S = 0.05
@@ -49,6 +61,7 @@ COLLECTIVES = {
     "ring, TCP": ("ring", {"BALLAST_HOST_ID": ""}),
     "gloo": ("gloo", {}),
 }
+LIMIT_S = 300  # for whatever is waited for
 
 
 def job(parameters, folder, every_steps, steps=STEPS):
@@ -231,12 +244,165 @@ def end(ballast, _peer, options, verdicts):
     return raw
 
 
+class Live:
+    """A run that this program watches, asks and ends."""
+
+    def __init__(self, ballast, folder, command):
+        self.ballast, self.folder = ballast, folder
+        self.steps = os.path.join(folder, "steps.jsonl")
+        self.log = folder + ".log"
+        env = {**os.environ, "BALLAST_CACHE": ballast.cache}
+        self.lines = len(self.shown())
+        with open(self.log, "ab") as out:
+            self.begun_ns = time.monotonic_ns()
+            self.process = subprocess.Popen(
+                [ballast.binary, "run", *command, "--no-progress"], stdout=out, stderr=out, stdin=subprocess.DEVNULL, env=env
+            )
+
+    def shown(self):
+        """Of every committed step, when that was."""
+        try:
+            with open(self.steps) as f:
+                return [json.loads(line)["t_ns"] for line in f if line.endswith("\n")]
+        except FileNotFoundError:
+            return []
+
+    def events(self):
+        with open(os.path.join(self.folder, "events.jsonl")) as f:
+            return [json.loads(line) for line in f if line.endswith("\n")]
+
+    def until(self, what, found):
+        deadline = time.monotonic() + LIMIT_S
+        while not (out := found()):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                self.process.kill()
+                with open(self.log) as f:
+                    raise SystemExit(f"no {what} in {self.folder}:\n{f.read()}")
+            time.sleep(0.02)
+        return out
+
+    def first_step_s(self):
+        """Until this life's first one."""
+        times = self.until("step", lambda: self.shown()[self.lines :])
+        return (times[0] - self.begun_ns) / 1e9
+
+    def disk_bytes(self):
+        """What all of its processes had to read from the disk."""
+        family, out = [str(self.process.pid)], 0
+        for pid in family:
+            try:
+                for thread in os.listdir(f"/proc/{pid}/task"):
+                    with open(f"/proc/{pid}/task/{thread}/children") as f:
+                        family += f.read().split()
+                with open(f"/proc/{pid}/io") as f:
+                    out += next(int(line.split()[1]) for line in f if line.startswith("read_bytes"))
+            except FileNotFoundError:
+                pass  # it has ended
+        return out
+
+    def ctl(self, *what):
+        subprocess.run([self.ballast.binary, "ctl", *what, "--to", self.folder], check=True, capture_output=True)
+
+    def stop(self):
+        """Its state is in a checkpoint of its last step."""
+        self.ctl("stop")
+        self.process.wait()
+
+
+def newest_state(folder):
+    places = glob.glob(os.path.join(folder, "checkpoints", "step-*", "state.safetensors"))
+    return max(places, key=lambda path: int(os.path.basename(os.path.dirname(path)).split("-")[1]))
+
+
+def forget(path):
+    """The kernel keeps none of a file in memory, if it does as it is asked."""
+    fd = os.open(path, os.O_RDONLY)
+    os.fsync(fd)
+    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(fd)
+
+
+def read_s(path):
+    block = bytearray(1 << 20)
+    begun = time.monotonic()
+    with open(path, "rb", buffering=0) as f:
+        while f.readinto(block):
+            pass
+    return time.monotonic() - begun
+
+
+def resume(ballast, _peer, options, verdicts):
+    raw = {}
+    rows = [("million parameters", "workers", "first step after s", "of it the step", "read once s", "ratio", "read from disk / size")]
+    for parameters in options.parameters:
+        folder = os.path.join(ballast.scratch, f"resumed-{parameters}")
+        path = job(parameters * MILLION, ballast.scratch, 10**6, 10**4)
+        live = Live(ballast, folder, [path, "--workers", "1", "--run-dir", folder])
+        live.until("step", lambda: len(live.shown()) >= 2)
+        live.stop()
+        for workers in RESUMED_ON:
+            found = []
+            for _ in range(options.repeats):
+                state = newest_state(folder)
+                size = os.path.getsize(state)
+                forget(state)
+                once = read_s(state)
+                forget(state)
+                live = Live(ballast, folder, ["--resume", folder, "--workers", str(workers)])
+                first = live.first_step_s()
+                from_disk = live.disk_bytes() / size
+                times = live.until("steps", lambda: (t := live.shown()[live.lines :]) and len(t) > 3 and t)
+                live.stop()
+                found.append((first, statistics.median(gaps_ms(times)) / 1e3, once, from_disk))
+            raw[f"{parameters}/{workers}"] = found
+            first, step, once, from_disk = (statistics.median(one[i] for one in found) for i in range(4))
+            ratio = statistics.median(one[0] / one[2] for one in found)
+            rows.append((parameters, workers, f"{first:.2f}", f"{step:.2f}", f"{once:.2f}", f"{ratio:.2f}", f"{from_disk:.2f}"))
+            if parameters == 125:
+                verdicts.at_most(f"{parameters} million onto {workers}: first step over reading once", ratio, RESUME_RATIO_MAX, "x")
+                verdicts.at_most(f"{parameters} million onto {workers}: read from the disk over the size", from_disk, 1.1, "x")
+        shutil.rmtree(folder)
+    table(rows)
+    return raw
+
+
+def join(ballast, _peer, options, verdicts):
+    raw = {}
+    rows = [("million parameters", "step ms", "longest ms", "ratio", "joined after s")]
+    for parameters in options.parameters:
+        found = []
+        for number in range(options.repeats):
+            folder = os.path.join(ballast.scratch, f"joined-{parameters}-{number}")
+            path = job(parameters * MILLION, ballast.scratch, 10**6, 10**4)
+            live = Live(ballast, folder, [path, "--workers", "2", "--run-dir", folder])
+            live.until("steps", lambda: len(live.shown()) >= 12)
+            before = len(live.shown())
+            live.ctl("scale", "workers=3")
+            live.until("join", lambda: [e for e in live.events() if e["kind"] == "generation" and e["reason"] == "join"])
+            joined = len(live.shown())
+            live.until("steps", lambda: len(live.shown()) >= joined + 6)
+            times = live.shown()
+            live.process.terminate()
+            live.process.wait()
+            usual = statistics.median(gaps_ms(times[3:before]))
+            longest = max(gaps_ms(times[before - 1 : joined + 6]))
+            found.append((longest / usual, usual, longest, (times[joined] - times[before]) / 1e9))
+            shutil.rmtree(folder)
+        raw[parameters] = found
+        middle = sorted(found)[len(found) // 2]
+        rows.append((parameters, f"{middle[1]:.0f}", f"{middle[2]:.0f}", f"{middle[0]:.2f}", f"{middle[3]:.1f}"))
+        if parameters == 125:
+            verdicts.at_most(f"{parameters} million: the others' longest step over the median", middle[0], JOIN_MAX, "x")
+    table(rows)
+    return raw
+
+
 def main():
     def more(p):
         p.add_argument("--parameters", type=int, nargs="+", default=[25, 125, 250], help="millions (default 25 125 250)")
         p.add_argument("--workers", type=int, default=3, help="default 3")
 
-    parts = {"pause": pause, "memory": memory, "start": start, "end": end}
+    parts = {"pause": pause, "memory": memory, "start": start, "end": end, "resume": resume, "join": join}
     options = arguments(__doc__.splitlines()[0], list(parts), more=more)
     warn_if_busy()
     peer = Peer(options.peers)

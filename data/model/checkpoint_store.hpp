@@ -51,7 +51,10 @@ public:
   void drop(const ledger::checkpoint_identity& holds) const;
   /// Removes a checkpoint that a newer one replaces.
   void remove(step_number step) const;
-  /// All checkpoints, ascending; reads every byte.
+  /// All checkpoints, ascending, as their manifests and headers show them:
+  /// whoever loads one checks its bytes.
+  std::vector<stored_checkpoint> list() const;
+  /// Likewise; reads every byte.
   std::vector<stored_checkpoint> inspect() const;
   /// Moves the checkpoint whose state is `file` to checkpoints/aside-K; returns
   /// its new path, empty if it does not exist.
@@ -63,6 +66,8 @@ public:
   void remove_unfinished() const;
 
 private:
+  std::vector<stored_checkpoint> all(bool every_byte) const;
+
   std::filesystem::path folder_;
 };
 

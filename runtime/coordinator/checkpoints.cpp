@@ -15,6 +15,12 @@ constexpr std::chrono::seconds retry{1};
 
 } // namespace
 
+std::string checkpoints::drop_newest() {
+  std::string out = std::move(points_.back().checkpoint);
+  points_.pop_back();
+  return out;
+}
+
 void checkpoints::committed(const restart_point& here, uint64_t every_steps) {
   // The news of a copy comes before rank 0 reports any later step.
   if (copied_ == here.step() || value(here.step()) % every_steps == 0)

@@ -32,6 +32,10 @@ public:
     points_ = std::move(points);
   }
 
+  /// A worker found that it is not what was saved; its file. Precondition: it
+  /// is not the seed.
+  std::string drop_newest();
+
   // -- copies
   /// After every commit: remembers what a copy of this state would need.
   void committed(const restart_point& here, uint64_t every_steps);

@@ -290,6 +290,23 @@ void worker_broke(coordinator_parts& p, const worker_failed& message,
   fail(p, {message.code, describe_node(who) + ": " + message.message, {}});
 }
 
+/// A worker found that the checkpoint that all begin with is not what was
+/// saved: it is kept under another name, and the one before it is taken. False:
+/// it is something else that failed.
+bool pass_over(coordinator_parts& p, const worker_failed& message) {
+  const generation_state* members = p.members.members();
+  const step_number step = p.run.copies.newest().step();
+  if (message.code != errc::invalid_data || value(step) == 0 ||
+      message.step != step || !members || !members->from_checkpoint ||
+      !p.members.in<opening>())
+    return false;
+  p.out.put(refuse_checkpoint{p.run.copies.drop_newest(), message.message});
+  go_back(p, "worker " + p.nodes.name_of(message.worker) +
+                 " cannot load the checkpoint of step " + to_string(step) +
+                 ": " + message.message);
+  return true;
+}
+
 /// Of a generation that it belongs to, or belonged to a moment ago.
 bool may_report(const coordinator_parts& p, const worker_failed& message) {
   if (p.members.member(message.worker, message.generation))
@@ -314,6 +331,8 @@ void on(coordinator_parts& p, const worker_failed& message, instant now) {
   if (value(message.step) > 0 && (message.code == errc::non_finite_loss ||
                                   message.code == errc::non_finite_gradient))
     return refuse_step(p, message, now);
+  if (pass_over(p, message))
+    return;
   if (message.code != errc::collective_failed)
     return worker_broke(p, message, now);
   p.run.links.suspect_nccl(p.members, p.run.spec.job, message,

@@ -1,29 +1,40 @@
 // Goal: what a worker saves and takes over is the state of its device, wherever
-// that is. Method: a device whose memory the host cannot touch, and a chunk
-// service that hands out what was saved.
-#include "actors/replica.hpp"
+// that is and however it comes: from the file, or over the network. What is not
+// what was saved is named, and nothing is taken for it. Method: a device whose
+// memory the host cannot touch, a checkpoint on the disk, and an origin.
+#include "actors/state_fetch.hpp"
 
 #include "actors/blob_pieces.hpp"
+#include "actors/served_checkpoint.hpp"
+#include "actors/state_loading.hpp"
+#include "data/model/checkpoint_store.hpp"
 #include "data/model/safetensors.hpp"
 #include "data/transfer/chunk_service.hpp"
 #include "gpu/collective_backends.hpp"
 #include "gpu/emulated_model.hpp"
 #include "tests/data/some_chunks.hpp"
 #include "tests/gpu/guarded_device.hpp"
+#include "tests/store/expect_error.hpp"
 #include "tests/store/pieces_of.hpp"
 
-#include <gtest/gtest.h>
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 namespace ballast::actors {
 namespace {
 
+namespace fs = std::filesystem;
 using namespace std::chrono_literals;
 
-constexpr size_t count = 40;
+/// Of some parts of the network, and of many blocks.
+constexpr size_t count = 3'000'017;
 
-/// An emulated model on `device`, its parameters from `first` on.
-void fill(replica& parts, gpu::guarded_device& device, float first) {
+/// An emulated model, its parameters from `first` on.
+void fill(replica& parts, gpu::compute_device& device, float first) {
   parts.device = &device;
   model_spec what;
   what.kind = model_kind::emulated;
@@ -33,7 +44,7 @@ void fill(replica& parts, gpu::guarded_device& device, float first) {
   parts.update =
       device.make_optimizer({.kind = optimizer_kind::adamw}, count, *backend);
   parts.memory.count = count;
-  parts.memory.parameters = device.allocate(count);
+  parts.memory.parameters = device.allocate(count, *backend);
   std::vector<float> values(count);
   std::iota(values.begin(), values.end(), first);
   device.upload(parts.memory.parameters.get(), values.data(), count);
@@ -44,84 +55,188 @@ void fill(replica& parts, gpu::guarded_device& device, float first) {
   }
 }
 
-std::vector<float> values_of(gpu::guarded_device& device, const float* at) {
+std::vector<float> all_of(replica& of) {
   std::vector<float> out(count);
-  device.download(out.data(), at, count);
+  of.device->download(out.data(), of.memory.parameters.get(), count);
+  for (auto& state : of.update->state()) {
+    std::vector<float> one(count);
+    of.device->download(one.data(), state.values.data(), count);
+    out.insert(out.end(), one.begin(), one.end());
+  }
   return out;
 }
 
-TEST(replica, saves_what_lies_on_a_device_and_takes_it_over_there) {
-  if (data::under_thread_sanitizer)
-    GTEST_SKIP() << "the service's threads are not compiled for it";
-  gpu::guarded_device device;
-  replica saved;
-  fill(saved, device, 1);
-  const replica_image image = state_image(saved, "run", step_number{7});
-  std::string bytes(image.file.bytes(), '\0');
-  image.file.copy(0, bytes);
-  EXPECT_GE(bytes.size(), state_bytes(saved));
-  const data::tensor_file file = data::parse_safetensors(bytes, "state");
-  ASSERT_TRUE(file.find("weight"));
-  EXPECT_EQ(file.find("weight")->values[39], 40);
-  ASSERT_TRUE(file.find("optimizer/exp_avg_sq"));
-  EXPECT_EQ(file.find("optimizer/exp_avg_sq")->values[0], 2001);
+class state_from_checkpoint : public testing::Test {
+protected:
+  void SetUp() override {
+    if (data::under_thread_sanitizer)
+      GTEST_SKIP() << "the service's threads are not compiled for it";
+    std::string pattern =
+        (fs::temp_directory_path() / "ballast-fetch-XXXXXX").string();
+    ASSERT_TRUE(mkdtemp(pattern.data()));
+    folder = pattern;
+    fill(saved, saved_on, 1);
+    fill(fresh, fresh_on, 500);
+    const replica_image image = state_image(saved, "run", step_number{7});
+    std::string bytes(image.file.bytes(), '\0');
+    image.file.copy(0, bytes);
+    ASSERT_GE(bytes.size(), state_bytes(saved));
+    const ledger::checkpoint_identity after{
+        {epoch_number{1}, step_number{7}}, generation{1}, plan_number{1}, 1};
+    const data::checkpoint_store store(folder);
+    store.stage(after, "run", store::pieces_of({bytes}));
+    state = store.publish(after).file;
+    served.serve(state.string());
+    origin = data::chunk_service::start(
+        "127.0.0.1", 0, "token",
+        [](data::data_part, chunk_id) { return data::chunk_ptr(); },
+        [this](const std::string& name) {
+          if (name.starts_with(checkpoint_part_blob))
+            ++parts_sent;
+          std::optional<std::string> out = served.blob(name);
+          if (name == checkpoint_about_blob && change_about)
+            change_about(*out);
+          return out;
+        });
+  }
+  void TearDown() override {
+    if (origin)
+      origin->shutdown(1s);
+    fs::remove_all(folder);
+  }
 
-  auto service = data::chunk_service::start(
-      "127.0.0.1", 0, "token",
-      [](data::data_part, chunk_id) { return data::chunk_ptr(); },
-      [&](const std::string& name) -> std::optional<std::string> {
-        std::string blob;
-        uint64_t at = 0;
-        if (!read_piece_name(name, blob, at) || blob != "checkpoint")
-          return std::nullopt;
-        return bytes.substr(at, piece_bytes);
-      });
-  gpu::guarded_device other;
+  step_number fetch(uint64_t start = 8) {
+    return fetch_state(fresh,
+                       {origin->address(), "token", step_number{start}, 1, {}});
+  }
+  /// A machine where another file, or none, has that path.
+  void names_file(const std::string& other) {
+    change_about = [other](std::string& about) {
+      auto told = nlohmann::json::parse(about);
+      told["file"] = other;
+      about = told.dump();
+    };
+  }
+  void flip(const fs::path& file, int64_t at) {
+    std::fstream on(file, std::ios::in | std::ios::out | std::ios::binary);
+    on.seekg(at);
+    const int was = on.get();
+    on.seekp(at);
+    on.put(char(was ^ 1));
+  }
+  void takes_over_nothing_but_says(errc code, const std::string& why,
+                                   uint64_t start = 8) {
+    EXPECT_FAILURE(fetch(start), code, why);
+  }
+
+  gpu::guarded_device saved_on;
+  gpu::guarded_device fresh_on;
+  replica saved;
   replica fresh;
-  fill(fresh, other, 500);
-  fetched_pieces origin(service->address(), "token", "checkpoint");
-  EXPECT_EQ(load_state(
-                fresh, [&] { return origin.next(); }, step_number{8}),
-            step_number{7});
-  EXPECT_EQ(values_of(other, fresh.memory.parameters.get()),
-            values_of(device, saved.memory.parameters.get()));
-  auto states = fresh.update->state();
-  auto expected = saved.update->state();
-  ASSERT_EQ(states.size(), 2u);
-  for (size_t i = 0; i < states.size(); ++i)
-    EXPECT_EQ(values_of(other, states[i].values.data()),
-              values_of(device, expected[i].values.data()));
-  service->shutdown(1s);
+  fs::path folder;
+  fs::path state;
+  served_checkpoint served;
+  std::function<void(std::string&)> change_about;
+  std::atomic<int> parts_sent = 0;
+  std::unique_ptr<data::chunk_service> origin;
+};
+
+TEST_F(state_from_checkpoint, is_read_from_the_file_where_a_worker_sees_it) {
+  EXPECT_EQ(fetch(), step_number{7});
+  EXPECT_EQ(all_of(fresh), all_of(saved));
+  EXPECT_EQ(parts_sent, 0);
 }
 
-TEST(replica, takes_nothing_over_of_a_checkpoint_that_does_not_fit) {
-  gpu::guarded_device device;
-  replica saved;
-  fill(saved, device, 1);
-  const replica_image image = state_image(saved, "run", step_number{7});
-  std::string bytes(image.file.bytes(), '\0');
-  image.file.copy(0, bytes);
-  gpu::guarded_device other;
-  replica fresh;
-  fill(fresh, other, 500);
-  const auto before = values_of(other, fresh.memory.parameters.get());
-  const auto refused = [&](std::string file, step_number start) {
-    try {
-      load_state(fresh, store::pieces_of({std::move(file)}), start);
-    } catch (const ballast_error& error) {
-      return error.what_failed().message;
-    }
-    return std::string("nothing");
-  };
-  EXPECT_NE(refused(bytes, step_number{9}).find("of step 7"),
-            std::string::npos);
-  EXPECT_NE(
-      refused(data::safetensors_bytes({}, {{"step", "7"}}), step_number{8})
-          .find("'weight' has 0 values there, 40 here"),
-      std::string::npos);
-  EXPECT_NE(refused(bytes.substr(0, 9), step_number{8}).find("safetensors"),
-            std::string::npos);
-  EXPECT_EQ(values_of(other, fresh.memory.parameters.get()), before);
+TEST_F(state_from_checkpoint, comes_in_parts_where_a_worker_does_not) {
+  names_file("/there/is/no/such/file");
+  EXPECT_EQ(fetch(), step_number{7});
+  EXPECT_EQ(all_of(fresh), all_of(saved));
+  EXPECT_EQ(uint64_t(parts_sent),
+            state_bytes(saved) / checkpoint_part_bytes + 1);
+}
+
+TEST_F(state_from_checkpoint, lies_in_the_memory_of_a_host) {
+  replica here;
+  fill(here, gpu::cpu_device(), 9);
+  for (int way : {0, 1}) {
+    if (way == 1)
+      names_file("");
+    std::fill_n(here.memory.parameters.get(), count, 0.0F);
+    EXPECT_EQ(
+        fetch_state(here, {origin->address(), "token", step_number{8}, 3, {}}),
+        step_number{7});
+    EXPECT_EQ(all_of(here), all_of(saved));
+  }
+}
+
+TEST_F(state_from_checkpoint, of_another_file_at_the_same_path_is_not_taken) {
+  const fs::path other = folder / "other.safetensors";
+  fs::copy_file(state, other);
+  flip(other, 20'000'000);
+  names_file(other.string());
+  EXPECT_EQ(fetch(), step_number{7});
+  EXPECT_EQ(all_of(fresh), all_of(saved));
+  EXPECT_GT(parts_sent, 0);
+}
+
+TEST_F(state_from_checkpoint, is_refused_by_name_where_it_was_changed) {
+  flip(state, 20'000'000);
+  takes_over_nothing_but_says(errc::invalid_data,
+                              "its state does not match its checksum");
+  try {
+    fetch();
+  } catch (const damaged_state& e) {
+    EXPECT_EQ(e.after(), step_number{7});
+  }
+}
+
+TEST_F(state_from_checkpoint, is_refused_where_it_is_cut_or_gone) {
+  fs::resize_file(state, 40'000);
+  EXPECT_THROW(fetch(), damaged_state);
+  takes_over_nothing_but_says(errc::invalid_data, "has 40000 bytes of");
+  fs::remove(state);
+  EXPECT_THROW(fetch(), damaged_state);
+  takes_over_nothing_but_says(errc::invalid_data, "No such file");
+  fs::remove(state.parent_path() / "manifest.json");
+  takes_over_nothing_but_says(errc::invalid_data, "no checksum");
+}
+
+TEST_F(state_from_checkpoint, is_refused_where_its_header_was_changed) {
+  flip(state, 5); // of its length
+  EXPECT_THROW(fetch(), damaged_state);
+  flip(state, 5);
+  flip(state, 8); // its first bracket
+  EXPECT_THROW(fetch(), damaged_state);
+  takes_over_nothing_but_says(errc::invalid_data, "its header");
+}
+
+TEST_F(state_from_checkpoint, of_another_step_or_model_changes_nothing) {
+  const auto before = all_of(fresh);
+  takes_over_nothing_but_says(errc::invalid_data, "of step 7", 9);
+  replica other;
+  fill(other, gpu::cpu_device(), 1);
+  model_spec smaller;
+  smaller.kind = model_kind::emulated;
+  smaller.parameters = count - 1;
+  other.network = std::make_unique<gpu::emulated_model>(smaller);
+  try {
+    fetch_state(other, {origin->address(), "token", step_number{8}, 1, {}});
+    ADD_FAILURE() << "it fits";
+  } catch (const damaged_state&) {
+    ADD_FAILURE() << "the file is what it was";
+  } catch (const ballast_error& e) {
+    EXPECT_NE(std::string(e.what()).find("does not fit the model: 'weight'"),
+              std::string::npos)
+        << e.what();
+  }
+  EXPECT_EQ(all_of(fresh), before);
+}
+
+TEST_F(state_from_checkpoint, is_wanted_no_more) {
+  EXPECT_FAILURE(
+      (void)fetch_state(fresh, {origin->address(), "token", step_number{8}, 1,
+                                [] { return true; }}),
+      errc::stopped, "wanted no more");
 }
 
 } // namespace

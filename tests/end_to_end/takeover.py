@@ -235,6 +235,34 @@ class AllKilled(Takeover):
                   if e["kind"] == "undone"]
         self.assertEqual(undone[0]["to"], int(older.name.split("-")[1]))
 
+    def test_a_bit_that_changed_is_found_by_those_who_load_it(self):
+        job = job_of(epochs=12, checkpoint={"every_steps": 40, "every_s": 0,
+                                            "keep": 2})
+        one, run = self.begin(job)
+        wait_until(lambda: self.kinds(run).count("checkpoint") >= 2,
+                   "checkpoints")
+        self.kill_all(one)
+        *_, older, newest = sorted((run / "checkpoints").glob("step-*"),
+                                   key=lambda p: int(p.name.split("-")[1]))
+        state = newest / "state.safetensors"
+        content = bytearray(state.read_bytes())
+        content[-5] ^= 4
+        state.write_bytes(content)
+        again = self.resume(job, run)
+        self.ended_well(again, run, 12)
+        events = read_lines(run / "events.jsonl")
+        [refused] = [e for e in events if e["kind"] == "checkpoint_refused"]
+        self.assertEqual(refused["checkpoint"], newest.name)
+        self.assertIn("its state does not match its checksum",
+                      refused["reason"])
+        self.assertEqual((run / refused["kept"] / "state.safetensors")
+                         .read_bytes(), content)
+        [back] = [e for e in events if e["kind"] == "undone"
+                  and "cannot load the checkpoint" in e["reason"]]
+        self.assertEqual((back["from"], back["to"]),
+                         (int(newest.name.split("-")[1]),
+                          int(older.name.split("-")[1])))
+
     def test_without_a_checkpoint_from_the_seed_onto_other_workers(self):
         job = job_of(workers=3, epochs=8, checkpoint={"every_steps": 100000})
         one, run = self.begin(job)
