@@ -15,7 +15,7 @@
 #include "tests/data/some_chunks.hpp"
 #include "tests/gpu/guarded_device.hpp"
 #include "tests/store/expect_error.hpp"
-#include "tests/store/pieces_of.hpp"
+#include "tests/data/model/played_state.hpp"
 
 #include <atomic>
 #include <cstdlib>
@@ -84,7 +84,7 @@ protected:
     const ledger::checkpoint_identity after{
         {epoch_number{1}, step_number{7}}, generation{1}, plan_number{1}, 1};
     const data::checkpoint_store store(folder);
-    store.stage(after, "run", store::pieces_of({bytes}));
+    store.stage(after, "run", data::all_of(bytes));
     state = store.publish(after).file;
     served.serve(state.string());
     origin = data::chunk_service::start(

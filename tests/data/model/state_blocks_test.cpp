@@ -3,6 +3,7 @@
 // bytes, of which one is changed.
 #include "data/model/state_blocks.hpp"
 
+#include "data/store/chunk.hpp"
 #include "tests/store/expect_error.hpp"
 
 #include <atomic>
