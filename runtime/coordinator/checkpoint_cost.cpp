@@ -114,6 +114,11 @@ void checkpoint_cost::step(const ledger::committed_step& what,
   const bool same = follows && what.generation == before->generation;
   if (same || ns <= break_ns_max)
     trained_ns_ += ns;
+  // More workers or fewer are quicker or slower: what was usual counts only
+  // until enough is known of these.
+  if (before && what.generation != before->generation)
+    for (timed_step& one : usual_)
+      one.number = {};
   if (same)
     count({what.step, ns - std::min(ns, evaluated_ns)});
   else if (copy_ && what.step > copy_->after)
@@ -130,7 +135,8 @@ void checkpoint_cost::count(const timed_step& what) {
     return;
   }
   usual_.push_back(what);
-  if (usual_.size() > usual_max)
+  while (usual_.size() > usual_max ||
+         (usual_.size() > usual_min && usual_.front().number == step_number{}))
     usual_.pop_front();
 }
 

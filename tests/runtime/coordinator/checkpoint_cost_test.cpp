@@ -120,6 +120,20 @@ TEST_F(checkpoint_costs, leave_evaluations_and_other_generations_out) {
       << "what a recovery takes is not told from what the copy takes";
 }
 
+TEST_F(checkpoint_costs, are_compared_with_steps_of_the_same_workers) {
+  steps(100);
+  generation_ = generation{2};
+  steps(2, 200);
+  EXPECT_DOUBLE_EQ(figures().step_s.value(), 0.1) << "too few of the new ones";
+  steps(8, 200);
+  copied();
+  step(240);
+  step(200);
+  saved();
+  EXPECT_DOUBLE_EQ(figures().step_s.value(), 0.2);
+  EXPECT_NEAR(figures().cost.value().pause_s, 0.04, 1e-9);
+}
+
 TEST_F(checkpoint_costs, of_one_that_was_not_saved_do_not_count) {
   steps(21);
   copied();
