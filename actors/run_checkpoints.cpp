@@ -1,7 +1,9 @@
 #include "actors/run_checkpoints.hpp"
 
+#include "data/model/state_blocks.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/fault_point.hpp"
+#include "runtime/base/thread_name.hpp"
 #include "store/sync_path.hpp"
 
 #include <algorithm>
@@ -20,6 +22,13 @@ void run_checkpoints::read(coordinator::past_run& out) {
     out.checkpoints.push_back({one.holds, one.file.string()});
     saved_.push_back(one.holds.step);
   }
+}
+
+void run_checkpoints::expect_load_of(const std::string& file) {
+  ahead_ = std::jthread([file](const std::stop_token& stop) {
+    name_this_thread("bl-state");
+    data::bring_into_memory(file, stop);
+  });
 }
 
 void run_checkpoints::refuse_damaged() {

@@ -18,6 +18,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace ballast::actors {
@@ -31,6 +32,9 @@ public:
 
   /// Those that an earlier life left. Damaged ones are known from here on.
   void read(coordinator::past_run& out);
+  /// Workers are going to load this state: it is in memory by then, or on its
+  /// way there.
+  void expect_load_of(const std::string& file);
   /// Sets the damaged ones aside, and says so.
   void refuse_damaged();
   /// The run cannot go on from this one: it is kept under another name.
@@ -61,6 +65,7 @@ private:
   /// these give way to newer ones.
   std::vector<step_number> saved_;
   event_budget events_{40}; // of the thread that publishes them
+  std::jthread ahead_;      // brings a file into memory
 };
 
 } // namespace ballast::actors

@@ -66,6 +66,9 @@ opening_result open_left_run(const coordinator_shell_config& config,
   if (wanted)
     past.what = as_begun(past.begun, *wanted);
   past.alive = order.alive;
+  // While the workers are started and make room for it.
+  if (past.alive && past.alive->empty() && !past.checkpoints.empty())
+    out.record->checkpoints().expect_load_of(past.checkpoints.back().file);
   past.asked_again = order.again;
   out.what = past.what;
   out.past = std::move(past);

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 
 namespace ballast::data {
@@ -49,6 +50,11 @@ using block_work = std::function<void(uint64_t at, uint64_t count)>;
 void for_each_block(const block_order& how,
                     const std::function<block_work()>& begin,
                     const std::function<void()>& broken_off);
+
+/// Has the kernel bring a file into memory, for those who read it next. Until
+/// it is all under way, or `stop` is asked for; a wish, nothing fails.
+void bring_into_memory(const std::filesystem::path& file,
+                       const std::stop_token& stop);
 
 /// Reads all of a file, by as many threads as it has parts, at most so many.
 /// Throws where it is not what it was.

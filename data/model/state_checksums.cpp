@@ -15,29 +15,38 @@ namespace {
 constexpr size_t parts_max = 1 << 16;
 constexpr const char* no_checksum = "has no checksum of its state";
 
+uint64_t bytes_in(const nlohmann::json& what) {
+  const nlohmann::json& bytes = what.at("bytes");
+  if (!bytes.is_number_unsigned())
+    throw ballast_error(errc::invalid_data, "");
+  return bytes.get<uint64_t>();
+}
+
 } // namespace
 
 std::optional<state_checksums> checksums_in(const nlohmann::json& manifest,
                                             std::string& why) {
   state_checksums out;
   try {
-    out.bytes = manifest.at("bytes").get<uint64_t>();
+    out.bytes = bytes_in(manifest);
     if (!manifest.contains("slices")) {
       out.parts.push_back({out.bytes, manifest.at("xxh64").get<std::string>()});
       return out;
     }
     uint64_t together = 0;
+    bool named = false; // all of them
     for (const nlohmann::json& one : manifest.at("slices")) {
-      out.parts.push_back({one.at("bytes").get<uint64_t>(),
-                           one.at("xxh64").get<std::string>()});
-      if (out.parts.size() > parts_max ||
-          __builtin_add_overflow(together, out.parts.back().bytes, &together))
+      const uint64_t bytes = bytes_in(one);
+      if (out.parts.size() == parts_max || bytes > out.bytes - together)
         break;
+      out.parts.push_back({bytes, one.at("xxh64").get<std::string>()});
+      together += bytes;
+      named = out.parts.size() == manifest.at("slices").size();
     }
-    if (together == out.bytes)
+    if (named && together == out.bytes)
       return out;
     why = "has checksums of other bytes than its state's";
-  } catch (const nlohmann::json::exception&) {
+  } catch (const std::exception&) { // of another form
     why = no_checksum;
   }
   return std::nullopt;

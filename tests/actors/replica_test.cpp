@@ -225,7 +225,7 @@ TEST_F(state_from_checkpoint, of_another_step_or_model_changes_nothing) {
   } catch (const damaged_state&) {
     ADD_FAILURE() << "the file is what it was";
   } catch (const ballast_error& e) {
-    EXPECT_NE(std::string(e.what()).find("does not fit the model: 'weight'"),
+    EXPECT_NE(std::string(e.what()).find("does not fit the model: 'weight"),
               std::string::npos)
         << e.what();
   }
