@@ -22,7 +22,7 @@ void build_replica(worker_run& run, const assignment& order) {
         &gpu::cpu_device(); // what it measures is not the device
   run.plane.emplace(what.train.collective, *run.trained.device);
   build(run.trained, what, run.images ? run.images->seen() : run.data.set().row,
-        order.local_workers, run.plane->backend());
+        order.local_workers, order.beside, run.plane->backend());
   run.built = true;
 }
 
