@@ -3,6 +3,7 @@
 #include "actors/this_machine.hpp"
 #include "data/model/checkpoint_store.hpp"
 #include "data/model/safetensors.hpp"
+#include "gpu/first_touch.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/job/memory_need.hpp"
 
@@ -57,6 +58,21 @@ void initialize(replica& out) {
   out.device->upload(to, values.data(), count);
 }
 
+/// Of memory that the first step writes. The second gradients wait for the
+/// second step, unless others wait for this worker then.
+void touch_memory(replica& out, uint32_t threads, bool others_train) {
+  if (!out.device->is_host())
+    return;
+  std::vector<std::span<float>> memory = {
+      {out.memory.parameters.get(), out.memory.count},
+      {out.memory.gradients[0].get(), out.memory.count}};
+  for (const gpu::optimizer::state_vector& one : out.update->state())
+    memory.push_back(one.values);
+  if (others_train)
+    memory.push_back({out.memory.gradients[1].get(), out.memory.count});
+  gpu::touch_first(memory, threads);
+}
+
 /// Before anything of that size is allocated.
 void check_memory(const replica& of, const job& what, uint64_t parameters,
                   uint32_t local_workers) {
@@ -70,7 +86,8 @@ void check_memory(const replica& of, const job& what, uint64_t parameters,
 } // namespace
 
 void build(replica& out, const job& what, const ledger::row_shape& row,
-           uint32_t local_workers, collectives::collective_backend& backend) {
+           uint32_t local_workers, bool others_train,
+           collectives::collective_backend& backend) {
   if (what.model.kind == model_kind::emulated)
     check_memory(out, what, what.model.parameters, local_workers);
   const machine_size machine = this_machine();
@@ -85,10 +102,11 @@ void build(replica& out, const job& what, const ledger::row_shape& row,
   out.memory.parameters = device.allocate(count, backend);
   for (auto& arena : out.memory.gradients)
     arena = device.allocate(count, backend);
+  out.update = device.make_optimizer(what.train.optimizer, count, backend);
+  touch_memory(out, threads, others_train);
   // A file of weights also fills what is no parameter.
   if (out.begins || what.model.init != to_string(model_init::seeded))
     initialize(out);
-  out.update = device.make_optimizer(what.train.optimizer, count, backend);
   out.layout = make_bucket_layout(out.network->parameters());
 }
 

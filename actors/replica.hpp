@@ -32,9 +32,11 @@ struct replica {
 };
 
 /// Parameters as the job's seed makes them, if it begins. `local_workers` share
-/// this host's memory and cores. `backend` allocates what it is to reach.
+/// this host's memory and cores. `others_train` meanwhile: they are not to wait
+/// for its memory later. `backend` allocates what it is to reach.
 void build(replica& out, const job& what, const ledger::row_shape& row,
-           uint32_t local_workers, collectives::collective_backend& backend);
+           uint32_t local_workers, bool others_train,
+           collectives::collective_backend& backend);
 /// What lies elsewhere is copied into `room` at once; the rest is what the
 /// replica has, and may change with it.
 struct replica_image {

@@ -25,7 +25,9 @@ public:
   using pieces = std::function<std::string()>;
 
   /// Publishes model.safetensors, unless its parameters are not those that
-  /// every worker ended with: ballast_error{digest_mismatch}.
+  /// every worker ended with: ballast_error{digest_mismatch}. Without a hash
+  /// (one worker had nobody to agree with) they are what came, piece by piece
+  /// against the sender's checksum.
   saved_model publish(const pieces& safetensors,
                       const std::string& weights_sha256, step_number step);
   /// The same of the parameters in a checkpoint.

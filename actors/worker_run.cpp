@@ -24,7 +24,7 @@ void build_replica(worker_run& run, const assignment& order) {
   run.plane.emplace(what.train.collective, *run.trained.device);
   run.trained.begins = order.from_seed;
   build(run.trained, what, run.images ? run.images->seen() : run.data.set().row,
-        order.local_workers, run.plane->backend());
+        order.local_workers, order.beside, run.plane->backend());
   run.built = true;
 }
 

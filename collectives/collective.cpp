@@ -1,9 +1,8 @@
 #include "collectives/collective.hpp"
 
+#include "collectives/zeroed_memory.hpp"
+
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <new>
 
 namespace ballast::collectives {
 
@@ -43,16 +42,7 @@ void collective::receive(void*, size_t, int, deadline) {
 }
 
 std::shared_ptr<float[]> collective_backend::allocate_arena(size_t floats) {
-  constexpr size_t alignment = 64;
-  size_t bytes =
-      (floats * sizeof(float) + alignment - 1) / alignment * alignment;
-  bytes = std::max(bytes, alignment);
-  void* memory = std::aligned_alloc(alignment, bytes);
-  if (memory == nullptr) {
-    throw std::bad_alloc();
-  }
-  std::memset(memory, 0, bytes);
-  return {static_cast<float*>(memory), [](float* p) { std::free(p); }};
+  return zeroed_floats(floats);
 }
 
 slice slice_of(size_t count, int rank, int size) {

@@ -144,10 +144,11 @@ public:
   virtual std::unique_ptr<collective_opening>
   prepare(const collective_options& options) = 0;
   /// Zeroed memory for gradient buckets, 64-byte aligned, that may outlive the
-  /// backend. A backend that shares memory with its peers allocates it there,
-  /// so that they add from it without a copy; buffers of an operation in flight
-  /// must not be written. Allocate before `prepare`: peers learn of an arena
-  /// when they join. Throws std::bad_alloc.
+  /// backend; its pages come with the first write to them. A backend that
+  /// shares memory with its peers allocates it there, so that they add from it
+  /// without a copy; buffers of an operation in flight must not be written.
+  /// Allocate before `prepare`: peers learn of an arena when they join. Throws
+  /// std::bad_alloc.
   virtual std::shared_ptr<float[]> allocate_arena(size_t floats);
 };
 

@@ -103,7 +103,7 @@ shm_member take_offer(int socket, int rank, const memory_offer& expected,
 bool can_share_memory() {
   static const bool can = [] {
     try {
-      return shared_memory::create(generation_bytes, false)->bytes() > 0;
+      return shared_memory::create(generation_bytes)->bytes() > 0;
     } catch (const std::system_error&) {
       return false;
     }
@@ -141,7 +141,7 @@ join_shm(const collective_options& options, const std::vector<int>& ranks,
   if (int injected = ballast::fault_point("share.memory"))
     throw std::system_error(injected, std::generic_category(),
                             "cannot make shared memory");
-  members[me].board = shared_memory::create(generation_bytes, false);
+  members[me].board = shared_memory::create(generation_bytes);
   members[me].arenas = arenas.own();
   own_marks marks(watch, members[me].board, ranks.size(), me);
 

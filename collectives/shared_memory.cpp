@@ -32,6 +32,13 @@ unique_fd make_file(size_t bytes) {
   return fd;
 }
 
+/// True if every page of it has been written.
+bool is_present(const struct stat& about) {
+  constexpr uint64_t block_bytes = 512; // of st_blocks, whatever st_blksize
+  return static_cast<uint64_t>(about.st_blocks) * block_bytes >=
+         static_cast<uint64_t>(about.st_size);
+}
+
 size_t page_bytes() {
   static const size_t bytes = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   return bytes;
@@ -39,8 +46,7 @@ size_t page_bytes() {
 
 } // namespace
 
-std::shared_ptr<shared_memory> shared_memory::create(size_t bytes,
-                                                     bool present) {
+std::shared_ptr<shared_memory> shared_memory::create(size_t bytes) {
   const size_t page = page_bytes();
   bytes = std::max(page, (bytes + page - 1) / page * page);
   unique_fd fd = make_file(bytes);
@@ -48,13 +54,6 @@ std::shared_ptr<shared_memory> shared_memory::create(size_t bytes,
       ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
   if (data == MAP_FAILED) {
     fail("cannot map shared memory");
-  }
-  if (present) {
-    // Huge pages if the system allows them, then all pages at once.
-    (void)::madvise(data, bytes, MADV_HUGEPAGE);
-#ifdef MADV_POPULATE_WRITE
-    (void)::madvise(data, bytes, MADV_POPULATE_WRITE);
-#endif
   }
   return std::shared_ptr<shared_memory>(
       new shared_memory(static_cast<char*>(data), bytes, std::move(fd)));
@@ -93,7 +92,9 @@ bool shared_memory::holds(const void* memory, size_t bytes) const {
 
 std::shared_ptr<float[]> arena_book::allocate(size_t floats) {
   auto memory =
-      shared_memory::create(std::max<size_t>(1, floats) * sizeof(float), true);
+      shared_memory::create(std::max<size_t>(1, floats) * sizeof(float));
+  // Huge pages if the system allows them.
+  (void)::madvise(memory->data(), memory->bytes(), MADV_HUGEPAGE);
   std::lock_guard lock(mutex_);
   std::erase_if(own_, [](const auto& w) { return w.expired(); });
   own_.push_back(memory);
@@ -128,9 +129,12 @@ std::shared_ptr<shared_memory> arena_book::peer(const unique_fd& fd) {
   }
   auto memory = shared_memory::map(fd, 0, false);
   // Take the page faults now: in the first step of a generation all ranks would
-  // wait for them.
+  // wait for them. To read what its owner has not written yet would make pages
+  // for it, here, where everybody waits.
 #ifdef MADV_POPULATE_READ
-  (void)::madvise(memory->data(), memory->bytes(), MADV_POPULATE_READ);
+  if (is_present(about)) {
+    (void)::madvise(memory->data(), memory->bytes(), MADV_POPULATE_READ);
+  }
 #endif
   peers_[key] = memory;
   return memory;

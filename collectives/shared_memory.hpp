@@ -17,9 +17,8 @@ namespace ballast::collectives {
 
 class shared_memory {
 public:
-  /// New and zeroed. `present`: populates the pages now, so that later accesses
-  /// cost no page fault.
-  static std::shared_ptr<shared_memory> create(size_t bytes, bool present);
+  /// New and zeroed; its pages come with the first write to them.
+  static std::shared_ptr<shared_memory> create(size_t bytes);
   /// Bytes [from, end of the file) of a descriptor received from a peer.
   static std::shared_ptr<shared_memory> map(const unique_fd& fd, size_t from,
                                             bool writable);

@@ -11,11 +11,7 @@ public:
   model_place place() const override { return {}; }
   std::shared_ptr<float[]>
   allocate(size_t floats, collectives::collective_backend& group) override {
-    std::shared_ptr<float[]> out = group.allocate_arena(floats);
-    // Touches the pages now: the other workers would wait for page faults in a
-    // newcomer's first step.
-    std::fill_n(out.get(), floats, 0.0F);
-    return out;
+    return group.allocate_arena(floats);
   }
   std::optional<size_t> place_in_arena(const void*) const override {
     return std::nullopt;

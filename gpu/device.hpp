@@ -47,7 +47,8 @@ public:
   // -- memory -----------------------------------------------------------------
 
   /// A zeroed arena, 64-byte aligned, that may outlive this object. On the CPU
-  /// `group` allocates it, so call this before the collective is prepared.
+  /// `group` allocates it, so call this before the collective is prepared, and
+  /// its pages come with the first write (gpu/first_touch.hpp).
   virtual std::shared_ptr<float[]>
   allocate(size_t floats, collectives::collective_backend& group) = 0;
   /// The offset of `at`, in floats, from the begin of the arena that contains

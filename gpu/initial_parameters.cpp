@@ -87,10 +87,8 @@ bool initialize_as_asked(const model_spec& spec, const model_tensors& of,
   const std::optional<model_init> word = parse_word<model_init>(spec.init);
   if (word == model_init::seeded)
     return false;
-  if (word == model_init::zeros) {
-    std::fill(arena.begin(), arena.end(), 0.0F);
-    return true;
-  }
+  if (word == model_init::zeros)
+    return true; // as they come
   data::tensor_file file;
   try {
     file = data::read_safetensors(spec.init);

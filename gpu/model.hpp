@@ -47,7 +47,8 @@ public:
   virtual size_t parameter_count() const = 0;
 
   /// Writes the initial parameters (seeded by the job, equal on every worker)
-  /// to host memory, wherever the model computes.
+  /// to host memory, wherever the model computes. All of it is 0 before: what
+  /// begins with 0 is not written, and its pages come when they are.
   virtual void initialize(std::span<float> parameters) = 0;
   /// From now on parameters are read from and gradients added to these arenas.
   /// Cheap: called whenever the two gradient arenas alternate.

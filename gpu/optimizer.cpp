@@ -1,5 +1,6 @@
 #include "gpu/optimizer.hpp"
 
+#include "collectives/zeroed_memory.hpp"
 #include "gpu/kernels/global_norm.hpp"
 #include "gpu/kernels/largest_magnitude.hpp"
 #include "gpu/kernels/optimizer_rule.hpp"
@@ -86,6 +87,19 @@ private:
   double largest_;
 };
 
+/// A vector of the rule's state: zeros until the first update.
+class state_values {
+public:
+  explicit state_values(size_t count)
+      : count_(count), values_(collectives::zeroed_floats(count)) {}
+  float* data() const { return values_.get(); }
+  std::span<float> all() const { return {values_.get(), count_}; }
+
+private:
+  size_t count_;
+  std::shared_ptr<float[]> values_;
+};
+
 class sgd final : public host_optimizer {
 public:
   sgd(const optimizer_spec& spec, size_t count)
@@ -96,7 +110,7 @@ public:
              double gradient_scale, double lr, uint64_t /*step*/) override {
     check_sizes(parameters, gradients, count_);
     const sgd_rule rule = make_sgd_rule(spec_, gradient_scale, lr);
-    if (velocity_.empty())
+    if (spec_.momentum == 0)
       plain_sgd(parameters.data(), gradients.data(), count_, rule);
     else
       momentum_sgd(parameters.data(), gradients.data(), velocity_.data(),
@@ -106,38 +120,39 @@ public:
   std::vector<state_vector> state() override {
     if (spec_.momentum == 0)
       return {};
-    return {{"momentum_buffer", velocity_}};
+    return {{"momentum_buffer", velocity_.all()}};
   }
 
 private:
   optimizer_spec spec_;
   size_t count_;
-  std::vector<float> velocity_;
+  state_values velocity_;
 };
 
 /// Adam and AdamW.
 class adam_family final : public host_optimizer {
 public:
   adam_family(const optimizer_spec& spec, size_t count)
-      : host_optimizer(spec), spec_(spec), exp_avg_(count), exp_avg_sq_(count) {
-  }
+      : host_optimizer(spec), spec_(spec), count_(count), exp_avg_(count),
+        exp_avg_sq_(count) {}
 
   void apply(std::span<float> parameters, std::span<const float> gradients,
              double gradient_scale, double lr, uint64_t step) override {
-    check_sizes(parameters, gradients, exp_avg_.size());
+    check_sizes(parameters, gradients, count_);
     adam(parameters.data(), gradients.data(), exp_avg_.data(),
-         exp_avg_sq_.data(), exp_avg_.size(),
+         exp_avg_sq_.data(), count_,
          make_adam_rule(spec_, gradient_scale, lr, step));
   }
 
   std::vector<state_vector> state() override {
-    return {{"exp_avg", exp_avg_}, {"exp_avg_sq", exp_avg_sq_}};
+    return {{"exp_avg", exp_avg_.all()}, {"exp_avg_sq", exp_avg_sq_.all()}};
   }
 
 private:
   optimizer_spec spec_;
-  std::vector<float> exp_avg_;
-  std::vector<float> exp_avg_sq_;
+  size_t count_;
+  state_values exp_avg_;
+  state_values exp_avg_sq_;
 };
 
 } // namespace

@@ -17,6 +17,17 @@ constexpr uint32_t evaluation_rows = 512;
 /// evaluated.
 constexpr size_t evaluations_max = 16'384;
 
+std::string sha256_of(const step_executor::parts& of) {
+  host_rooms room;
+  const std::span<const float> values =
+      on_host(*of.device, of.memory.parameters.get(), of.memory.count, room);
+  std::vector<data::tensor_view> tensors;
+  for (const parameter_info& one : of.model->parameters())
+    tensors.push_back(
+        {one.name, one.shape, values.subspan(one.offset, one.count)});
+  return weights_sha256(tensors);
+}
+
 } // namespace
 
 void step_executor::evaluate(epoch_number epoch) {
@@ -78,14 +89,11 @@ void step_executor::finish() {
   message.step = step_number{value(core_->stands_at().step) - 1};
   message.stopped = core_->stopped();
   finite_.check_parameters(with_.state->held.step);
-  host_rooms room;
-  const std::span<const float> values = on_host(
-      *with_.device, with_.memory.parameters.get(), with_.memory.count, room);
-  std::vector<data::tensor_view> tensors;
-  for (const parameter_info& one : with_.model->parameters())
-    tensors.push_back(
-        {one.name, one.shape, values.subspan(one.offset, one.count)});
-  message.weights_sha256 = weights_sha256(tensors);
+  // Alone it has nobody to agree with: who writes the model takes its hash
+  // meanwhile, and the disk does not wait for this one. A run that is stopped
+  // may end without a model.
+  if (group_->size() > 1 || message.stopped)
+    message.weights_sha256 = sha256_of(with_);
   listener_.report(std::move(message));
 }
 

@@ -12,11 +12,13 @@
 #include "data/transfer/chunk_service.hpp"
 #include "gpu/collective_backends.hpp"
 #include "gpu/emulated_model.hpp"
+#include "tests/collectives/resident_pages.hpp"
 #include "tests/data/some_chunks.hpp"
 #include "tests/gpu/guarded_device.hpp"
 #include "tests/store/expect_error.hpp"
 #include "tests/data/model/played_state.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
@@ -237,6 +239,49 @@ TEST_F(state_from_checkpoint, is_wanted_no_more) {
       (void)fetch_state(fresh, {origin->address(), "token", step_number{8}, 1,
                                 [] { return true; }}),
       errc::stopped, "wanted no more");
+}
+
+/// An emulated model of its own, built as a worker does.
+void build_alone(replica& out, bool others_train, const model_spec& model) {
+  job what;
+  what.model = model;
+  what.train.optimizer.kind = optimizer_kind::adamw;
+  auto backend = gpu::make_backend("local");
+  build(out, what, {}, 1, others_train, *backend);
+}
+
+// The workers of a host share its memory's speed, and every one waits for all.
+TEST(replica, waits_with_the_second_gradients_unless_others_wait_for_it) {
+  constexpr size_t large = size_t{1} << 20;
+  model_spec what;
+  what.kind = model_kind::emulated;
+  what.parameters = large;
+  for (bool others_train : {false, true}) {
+    replica made;
+    build_alone(made, others_train, what);
+    const auto pages = [](const float* of) {
+      return collectives::resident_pages(of, large);
+    };
+    EXPECT_GT(pages(made.memory.parameters.get()), 0u);
+    EXPECT_GT(pages(made.memory.gradients[0].get()), 0u);
+    EXPECT_EQ(pages(made.memory.gradients[1].get()) > 0, others_train);
+    for (const auto& state : made.update->state())
+      EXPECT_GT(pages(state.values.data()), 0u);
+  }
+}
+
+TEST(replica, begins_with_the_parameters_that_the_job_names) {
+  model_spec what;
+  what.kind = model_kind::emulated;
+  what.parameters = 1000;
+  for (const char* init : {"default", "zeros"}) {
+    what.init = init;
+    replica made;
+    build_alone(made, false, what);
+    EXPECT_TRUE(std::all_of(made.memory.parameters.get(),
+                            made.memory.parameters.get() + 1000,
+                            [](float x) { return x == 0; }));
+  }
 }
 
 } // namespace

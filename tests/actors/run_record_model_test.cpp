@@ -51,6 +51,19 @@ TEST_F(run_record_model, of_an_earlier_step_is_put_beside_a_later_one) {
       << second.note;
 }
 
+TEST_F(run_record_model, is_named_by_its_hash_where_nobody_told_one) {
+  const std::vector<float> weight{4, 5};
+  const std::vector<data::tensor_view> tensors{{"weight", {2}, weight}};
+  const auto publish = [&](const std::string& told) {
+    return record_.models().publish(
+        store::pieces_of({safetensors_bytes(tensors, {{"step", "7"}})}), told,
+        step_number{7});
+  };
+  EXPECT_EQ(publish("").weights_sha256, weights_sha256(tensors));
+  EXPECT_THROW(publish("another"), ballast_error);
+  EXPECT_EQ(weight_in("model.safetensors"), 4);
+}
+
 TEST_F(run_record_model, takes_the_place_of_one_that_cannot_be_read) {
   end_after(7);
   const std::filesystem::path place = folder_ / "run" / "model.safetensors";

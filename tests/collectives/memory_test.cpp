@@ -2,15 +2,19 @@
 #include "collectives/death_watch.hpp"
 #include "collectives/futex.hpp"
 #include "collectives/shared_memory.hpp"
+#include "collectives/zeroed_memory.hpp"
 #include "tests/collectives/harness.hpp"
+#include "tests/collectives/resident_pages.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -35,7 +39,7 @@ unique_fd duplicate(const shared_memory& memory) {
 }
 
 TEST(shared_memory, a_peer_sees_what_the_owner_writes_and_cannot_write) {
-  auto mine = shared_memory::create(10000, true);
+  auto mine = shared_memory::create(10000);
   auto theirs = shared_memory::map(duplicate(*mine), 0, false);
   EXPECT_GE(mine->bytes(), 10000u);
   EXPECT_EQ(theirs->bytes(), mine->bytes());
@@ -49,18 +53,18 @@ TEST(shared_memory, a_peer_sees_what_the_owner_writes_and_cannot_write) {
 }
 
 TEST(shared_memory, cannot_be_made_smaller_by_a_peer) {
-  auto mine = shared_memory::create(10000, true);
+  auto mine = shared_memory::create(10000);
   EXPECT_NE(::ftruncate(mine->fd(), 0), 0);
 }
 
 TEST(shared_memory, a_mapping_beyond_the_end_is_refused) {
-  auto mine = shared_memory::create(4096, true);
+  auto mine = shared_memory::create(4096);
   EXPECT_THROW(shared_memory::map(duplicate(*mine), 1 << 20, false),
                std::system_error);
 }
 
 TEST(shared_memory, holds_only_ranges_that_lie_inside) {
-  auto m = shared_memory::create(4096, true);
+  auto m = shared_memory::create(4096);
   EXPECT_TRUE(m->holds(m->data(), m->bytes()));
   EXPECT_TRUE(m->holds(m->data() + m->bytes(), 0));
   EXPECT_FALSE(m->holds(m->data() + 1, m->bytes()));
@@ -94,6 +98,51 @@ TEST(arena_book, an_arena_that_was_freed_is_not_shared) {
     EXPECT_EQ(book.own().size(), 2u);
   }
   EXPECT_EQ(book.own().size(), 1u);
+}
+
+size_t blocks_of(const shared_memory& memory) {
+  struct stat about {};
+  EXPECT_EQ(::fstat(memory.fd(), &about), 0);
+  return size_t(about.st_blocks);
+}
+
+// Three workers of a large model would else make twice what they train, before
+// the first step.
+TEST(arena_book, mapping_what_a_peer_has_not_written_makes_no_pages_of_it) {
+  constexpr size_t floats = size_t{1} << 20;
+  arena_book owner, reader;
+  auto arena = owner.allocate(floats);
+  auto shared = owner.own();
+  ASSERT_EQ(shared.size(), 1u);
+  EXPECT_EQ(blocks_of(*shared[0]), 0u);
+  auto mapped = reader.peer(duplicate(*shared[0]));
+  EXPECT_EQ(blocks_of(*shared[0]), 0u);
+  std::fill_n(arena.get(), floats, 3.0F);
+  EXPECT_GE(blocks_of(*shared[0]) * 512, floats * sizeof(float));
+  const float* theirs = reinterpret_cast<const float*>(mapped->data());
+  EXPECT_EQ(theirs[0], 3);
+  EXPECT_EQ(theirs[floats - 1], 3);
+}
+
+TEST(zeroed_floats, are_zero_and_aligned_and_can_be_written_at_every_size) {
+  for (size_t count : {size_t{0}, size_t{1}, size_t{17}, size_t{1} << 18,
+                       (size_t{1} << 19) + 3, (size_t{3} << 19) + 1}) {
+    const std::shared_ptr<float[]> made = zeroed_floats(count);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(made.get()) % 64, 0u) << count;
+    for (size_t i = 0; i < count; ++i) {
+      ASSERT_EQ(made[i], 0) << count;
+    }
+    std::fill_n(made.get(), count, 1.0F);
+  }
+  EXPECT_THROW((void)zeroed_floats(SIZE_MAX / 4), std::bad_alloc);
+}
+
+TEST(zeroed_floats, take_no_memory_before_they_are_written) {
+  constexpr size_t floats = size_t{1} << 20;
+  const std::shared_ptr<float[]> made = zeroed_floats(floats);
+  EXPECT_EQ(resident_pages(made.get(), floats), 0u);
+  made[floats / 2] = 1;
+  EXPECT_GT(resident_pages(made.get(), floats), 0u);
 }
 
 // A process dies with marks kept; a sleeper on such a word is woken.
