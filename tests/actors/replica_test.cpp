@@ -13,10 +13,10 @@
 #include "gpu/collective_backends.hpp"
 #include "gpu/emulated_model.hpp"
 #include "tests/collectives/resident_pages.hpp"
+#include "tests/data/model/played_state.hpp"
 #include "tests/data/some_chunks.hpp"
 #include "tests/gpu/guarded_device.hpp"
 #include "tests/store/expect_error.hpp"
-#include "tests/data/model/played_state.hpp"
 
 #include <algorithm>
 #include <atomic>
