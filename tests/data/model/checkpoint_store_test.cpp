@@ -118,7 +118,8 @@ TEST_F(checkpoints, are_passed_over_by_name_where_torn_or_damaged) {
   for (const stored_checkpoint& one : checkpoint_store(folder).inspect())
     found += to_string(one.holds.step) + ": " + one.problem + "\n";
   EXPECT_EQ(found, "1: its state has 3 bytes of 37\n"
-                   "2: its state does not match its checksum\n"
+                   "2: its state does not match its checksum in bytes 18 "
+                   "to 37 (part 2 of 2)\n"
                    "3: its manifest.json is missing\n"
                    "4: \n"
                    "5: its manifest.json cannot be read\n"
