@@ -9,7 +9,6 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 namespace ballast::actors {

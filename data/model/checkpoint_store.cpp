@@ -1,18 +1,15 @@
 #include "data/model/checkpoint_store.hpp"
 
-#include "data/base/content_hash.hpp"
+#include "data/model/checkpoint_writing.hpp"
 #include "data/model/state_blocks.hpp"
 #include "data/model/state_checksums.hpp"
 #include "runtime/base/errors.hpp"
-#include "runtime/base/fault_point.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/unique_fd.hpp"
-#include "store/refuse_file.hpp"
 #include "store/sync_path.hpp"
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <fstream>
 #include <iterator>
@@ -34,20 +31,6 @@ constexpr const char* state_name = "state.safetensors";
 constexpr const char* manifest_name = "manifest.json";
 constexpr uint32_t check_threads_max = 8;
 
-[[noreturn]] void fail(const fs::path& path, const char* action) {
-  int number = errno;
-  throw ballast_error(store::means_disk_full(number) ? errc::disk_full
-                                                     : errc::run_dir_unusable,
-                      std::string("cannot ") + action + " " + path.string() +
-                          ": " + std::strerror(number));
-}
-
-void reach(const char* point, const fs::path& path) {
-  errno = fault_point(point);
-  if (errno != 0)
-    fail(path, "write");
-}
-
 /// No atomic_file: the folder becomes whole at once, by its rename in
 /// publish(). A rename of each file in it would cost two more syncs of the
 /// folder, and add nothing.
@@ -55,19 +38,12 @@ void write_manifest(const fs::path& path, std::string_view text) {
   const unique_fd file(
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   if (!file)
-    fail(path, "make");
-  reach("checkpoint.write", path);
-  while (!text.empty()) {
-    const ssize_t count = ::write(file.get(), text.data(), text.size());
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count < 0)
-      fail(path, "write");
-    text.remove_prefix(size_t(count));
-  }
-  reach("checkpoint.sync", path);
+    writing_failed(path, "make");
+  reach_writing("checkpoint.write", path);
+  write_bytes_at(file.get(), 0, text, path);
+  reach_writing("checkpoint.sync", path);
   if (::fdatasync(file.get()) != 0)
-    fail(path, "sync");
+    writing_failed(path, "sync");
 }
 
 /// The step in a checkpoint folder's name; nothing for other names.
@@ -191,13 +167,13 @@ fs::path make_aside(const fs::path& folder) {
     if (::mkdir(place.c_str(), 0755) == 0)
       return place;
     if (errno != EEXIST)
-      fail(place, "make");
+      writing_failed(place, "make");
   }
 }
 
 void move_into(const fs::path& from, const fs::path& aside) {
   if (::rename(from.c_str(), (aside / from.filename()).c_str()) != 0)
-    fail(from, "move away");
+    writing_failed(from, "move away");
 }
 
 fs::path staged_in(const fs::path& folder, step_number step) {
@@ -222,7 +198,7 @@ void checkpoint_store::stage(const ledger::checkpoint_identity& holds,
     fs::remove_all(staged, problem);
     if (!fs::create_directory(staged, problem)) {
       errno = problem.value();
-      fail(staged, "make");
+      writing_failed(staged, "make");
     }
     const unfinished_state file(staged / state_name, state.bytes);
     const state_checksums written{state.bytes, state.write(file)};
@@ -241,10 +217,10 @@ checkpoint_store::publish(const ledger::checkpoint_identity& holds) const {
   fs::path staged = staged_in(folder_, holds.step);
   fs::path place = place_in(folder_, holds.step);
   try {
-    reach("checkpoint.rename", place);
+    reach_writing("checkpoint.rename", place);
     set_aside(place / state_name); // of undone steps
     if (::rename(staged.c_str(), place.c_str()) != 0)
-      fail(place, "publish");
+      writing_failed(place, "publish");
     store::sync_path(folder_);
   } catch (...) {
     drop(holds);

@@ -1,13 +1,10 @@
 #include "data/model/unfinished_state.hpp"
 
 #include "data/base/content_hash.hpp"
-#include "runtime/base/errors.hpp"
-#include "runtime/base/fault_point.hpp"
-#include "store/refuse_file.hpp"
+#include "data/model/checkpoint_writing.hpp"
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <fcntl.h>
 #include <fstream>
 #include <iterator>
@@ -24,20 +21,6 @@ namespace fs = std::filesystem;
 constexpr uint64_t page_bytes = 4096;
 constexpr size_t token_max = 64;
 
-[[noreturn]] void fail(const fs::path& path, const char* action) {
-  const int number = errno;
-  throw ballast_error(store::means_disk_full(number) ? errc::disk_full
-                                                     : errc::run_dir_unusable,
-                      std::string("cannot ") + action + " " + path.string() +
-                          ": " + std::strerror(number));
-}
-
-void reach(const char* point, const fs::path& path) {
-  errno = fault_point(point);
-  if (errno != 0)
-    fail(path, "write");
-}
-
 fs::path token_beside(const fs::path& file) {
   return file.parent_path() / "token";
 }
@@ -50,19 +33,6 @@ std::string new_token() {
   return out;
 }
 
-void write_at(int fd, uint64_t at, std::string_view rest,
-              const fs::path& path) {
-  while (!rest.empty()) {
-    const ssize_t count = ::pwrite(fd, rest.data(), rest.size(), off_t(at));
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count < 0)
-      fail(path, "write");
-    at += uint64_t(count);
-    rest.remove_prefix(size_t(count));
-  }
-}
-
 /// So that a full disk shows before anything is written. Not every file system
 /// can; then it shows later.
 void take_space(int fd, uint64_t bytes, const fs::path& path) {
@@ -70,7 +40,7 @@ void take_space(int fd, uint64_t bytes, const fs::path& path) {
     return;
   if ((errno != EOPNOTSUPP && errno != ENOSYS) ||
       ::ftruncate(fd, off_t(bytes)) != 0)
-    fail(path, "write");
+    writing_failed(path, "write");
 }
 
 unique_fd open_to_write(const fs::path& path, int how) {
@@ -83,18 +53,18 @@ unfinished_state::unfinished_state(fs::path file, uint64_t bytes)
     : file_(std::move(file)), bytes_(bytes), token_(new_token()),
       fd_(open_to_write(file_, O_CREAT | O_TRUNC)) {
   if (!fd_)
-    fail(file_, "make");
-  reach("checkpoint.write", file_);
+    writing_failed(file_, "make");
+  reach_writing("checkpoint.write", file_);
   take_space(fd_.get(), bytes_, file_);
   const fs::path beside = token_beside(file_);
   const unique_fd token = open_to_write(beside, O_CREAT | O_TRUNC);
   if (!token)
-    fail(beside, "make");
-  write_at(token.get(), 0, token_, beside);
+    writing_failed(beside, "make");
+  write_bytes_at(token.get(), 0, token_, beside);
 }
 
 void unfinished_state::write(uint64_t at, std::string_view bytes) const {
-  write_at(fd_.get(), at, bytes, file_);
+  write_bytes_at(fd_.get(), at, bytes, file_);
   // On its way to the disk while the next bytes come, so that the end has less
   // to wait for. A wish: nothing fails.
   (void)::sync_file_range(fd_.get(), off_t(at), off_t(bytes.size()),
@@ -102,11 +72,11 @@ void unfinished_state::write(uint64_t at, std::string_view bytes) const {
 }
 
 void unfinished_state::end() const {
-  reach("checkpoint.sync", file_);
+  reach_writing("checkpoint.sync", file_);
   if (::fdatasync(fd_.get()) != 0)
-    fail(file_, "sync");
+    writing_failed(file_, "sync");
   if (::unlink(token_beside(file_).c_str()) != 0)
-    fail(token_beside(file_), "remove");
+    writing_failed(token_beside(file_), "remove");
 }
 
 bool sees(const shared_place& place) {
@@ -135,11 +105,11 @@ void write_synced(const shared_place& place, uint64_t at,
   }
   const unique_fd fd = open_to_write(place.file, 0);
   if (!fd)
-    fail(place.file, "open");
-  write_at(fd.get(), at + done, {bytes.data() + done, bytes.size() - done},
-           place.file);
+    writing_failed(place.file, "open");
+  write_bytes_at(fd.get(), at + done,
+                 {bytes.data() + done, bytes.size() - done}, place.file);
   if (::fdatasync(fd.get()) != 0)
-    fail(place.file, "sync");
+    writing_failed(place.file, "sync");
 }
 
 } // namespace ballast::data

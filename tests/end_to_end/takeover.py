@@ -217,7 +217,8 @@ class AllKilled(Takeover):
                          list(range(newest + 1, shown + 1)))
         self.assertLessEqual(len(list((run / "checkpoints").glob("step-*"))), 2)
 
-    def test_a_damaged_checkpoint_is_passed_over(self):
+    def killed_behind_two_checkpoints(self):
+        """The job, the run's folder, and its two newest checkpoints."""
         job = job_of(epochs=12, checkpoint={"every_steps": 40, "every_s": 0,
                                             "keep": 2})
         one, run = self.begin(job)
@@ -227,6 +228,10 @@ class AllKilled(Takeover):
         # A third one is there while the oldest is being removed.
         *_, older, newest = sorted((run / "checkpoints").glob("step-*"),
                                    key=lambda p: int(p.name.split("-")[1]))
+        return job, run, older, newest
+
+    def test_a_damaged_checkpoint_is_passed_over(self):
+        job, run, older, newest = self.killed_behind_two_checkpoints()
         state = newest / "state.safetensors"
         state.write_bytes(state.read_bytes()[:-1])
         again = self.resume(job, run)
@@ -236,14 +241,7 @@ class AllKilled(Takeover):
         self.assertEqual(undone[0]["to"], int(older.name.split("-")[1]))
 
     def test_a_bit_that_changed_is_found_by_those_who_load_it(self):
-        job = job_of(epochs=12, checkpoint={"every_steps": 40, "every_s": 0,
-                                            "keep": 2})
-        one, run = self.begin(job)
-        wait_until(lambda: self.kinds(run).count("checkpoint") >= 2,
-                   "checkpoints")
-        self.kill_all(one)
-        *_, older, newest = sorted((run / "checkpoints").glob("step-*"),
-                                   key=lambda p: int(p.name.split("-")[1]))
+        job, run, older, newest = self.killed_behind_two_checkpoints()
         state = newest / "state.safetensors"
         content = bytearray(state.read_bytes())
         content[-5] ^= 4
