@@ -2,6 +2,7 @@
 
 #include "collectives/add.hpp"
 #include "collectives/fault_point.hpp"
+#include "runtime/base/on_threads.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -25,9 +26,24 @@ constexpr size_t segment_bytes_min = size_t{256} << 10;
 constexpr uint32_t first_segment_stage = 2;
 constexpr uint32_t done_stage = 0xffff;
 constexpr size_t segments_max = 60000;
+constexpr size_t copiers_max = 8; // the memory is no faster for more
 
 size_t bytes_of(slice s, size_t width) {
   return (s.end - s.begin) * width;
+}
+
+/// By as many threads as ranks stand here, if there are cores for them: but for
+/// those who lack the data they only wait.
+void copy_large(char* to, const char* from, size_t bytes, size_t ranks) {
+  constexpr size_t piece_bytes = size_t{8} << 20;
+  const size_t cores = std::max(1U, std::thread::hardware_concurrency());
+  for_each_piece((bytes + piece_bytes - 1) / piece_bytes,
+                 std::min({ranks, cores, copiers_max}), "bl-receive",
+                 [&](size_t i) {
+                   const size_t begin = i * piece_bytes;
+                   std::memcpy(to + begin, from + begin,
+                               std::min(piece_bytes, bytes - begin));
+                 });
 }
 
 slice intersect(slice a, slice b) {
@@ -378,8 +394,8 @@ void shm_algorithms::broadcast(void* data, size_t count, int root, int origin,
       piece.end = count;
     }
     if (!is_root && lacks) {
-      std::memcpy(bytes + piece.begin, group_.readable(root),
-                  piece.end - piece.begin);
+      copy_large(bytes + piece.begin, group_.readable(root),
+                 piece.end - piece.begin, size_t(group_.count()));
     } else if (is_root) {
       bytes_ += piece.end - piece.begin;
     }

@@ -29,8 +29,11 @@ public:
   }
   std::unique_ptr<optimizer>
   make_optimizer(const optimizer_spec& spec, size_t count,
-                 collectives::collective_backend&) override {
-    return gpu::make_optimizer(spec, count);
+                 collectives::collective_backend& group) override {
+    // Where a newcomer of this host reads it, as it reads the parameters.
+    return gpu::make_optimizer(spec, count, [&](size_t floats) {
+      return group.allocate_arena(floats);
+    });
   }
   batch_view bring(size_t, const batch_view& rows, uint32_t) override {
     return rows;

@@ -1,11 +1,8 @@
 #include "gpu/first_touch.hpp"
 
-#include "runtime/base/thread_name.hpp"
+#include "runtime/base/on_threads.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <system_error>
-#include <thread>
 
 namespace ballast::gpu {
 
@@ -34,24 +31,8 @@ void touch_first(const std::vector<std::span<float>>& memory,
       pieces.push_back(rest.first(count));
       rest = rest.subspan(count);
     }
-  std::atomic<size_t> next{0};
-  const auto run = [&] {
-    for (size_t i; (i = next.fetch_add(1)) < pieces.size();)
-      touch(pieces[i]);
-  };
-  std::vector<std::thread> others;
-  for (size_t i = 1; i < std::min<size_t>(threads, pieces.size()); ++i)
-    try {
-      others.emplace_back([&run] {
-        name_this_thread("bl-touch");
-        run();
-      });
-    } catch (const std::system_error&) {
-      break; // fewer do the same work
-    }
-  run();
-  for (std::thread& one : others)
-    one.join();
+  for_each_piece(pieces.size(), threads, "bl-touch",
+                 [&](size_t i) { touch(pieces[i]); });
 }
 
 } // namespace ballast::gpu

@@ -1,6 +1,5 @@
 #include "gpu/optimizer.hpp"
 
-#include "collectives/zeroed_memory.hpp"
 #include "gpu/kernels/global_norm.hpp"
 #include "gpu/kernels/largest_magnitude.hpp"
 #include "gpu/kernels/optimizer_rule.hpp"
@@ -90,8 +89,8 @@ private:
 /// A vector of the rule's state: zeros until the first update.
 class state_values {
 public:
-  explicit state_values(size_t count)
-      : count_(count), values_(collectives::zeroed_floats(count)) {}
+  state_values(size_t count, const allocate_floats& allocate)
+      : count_(count), values_(count > 0 ? allocate(count) : nullptr) {}
   float* data() const { return values_.get(); }
   std::span<float> all() const { return {values_.get(), count_}; }
 
@@ -102,9 +101,9 @@ private:
 
 class sgd final : public host_optimizer {
 public:
-  sgd(const optimizer_spec& spec, size_t count)
+  sgd(const optimizer_spec& spec, size_t count, const allocate_floats& allocate)
       : host_optimizer(spec), spec_(spec), count_(count),
-        velocity_(spec.momentum != 0 ? count : 0) {}
+        velocity_(spec.momentum != 0 ? count : 0, allocate) {}
 
   void apply(std::span<float> parameters, std::span<const float> gradients,
              double gradient_scale, double lr, uint64_t /*step*/) override {
@@ -132,9 +131,10 @@ private:
 /// Adam and AdamW.
 class adam_family final : public host_optimizer {
 public:
-  adam_family(const optimizer_spec& spec, size_t count)
-      : host_optimizer(spec), spec_(spec), count_(count), exp_avg_(count),
-        exp_avg_sq_(count) {}
+  adam_family(const optimizer_spec& spec, size_t count,
+              const allocate_floats& allocate)
+      : host_optimizer(spec), spec_(spec), count_(count),
+        exp_avg_(count, allocate), exp_avg_sq_(count, allocate) {}
 
   void apply(std::span<float> parameters, std::span<const float> gradients,
              double gradient_scale, double lr, uint64_t step) override {
@@ -158,13 +158,14 @@ private:
 } // namespace
 
 std::unique_ptr<optimizer> make_optimizer(const optimizer_spec& spec,
-                                          size_t parameter_count) {
+                                          size_t parameter_count,
+                                          const allocate_floats& allocate) {
   switch (spec.kind) {
   case optimizer_kind::sgd:
-    return std::make_unique<sgd>(spec, parameter_count);
+    return std::make_unique<sgd>(spec, parameter_count, allocate);
   case optimizer_kind::adam:
   case optimizer_kind::adamw:
-    return std::make_unique<adam_family>(spec, parameter_count);
+    return std::make_unique<adam_family>(spec, parameter_count, allocate);
   }
   BALLAST_CHECK(false, "an optimizer of no kind");
 }

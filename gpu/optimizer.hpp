@@ -3,10 +3,12 @@
 /// same gradients (tests compare).
 #pragma once
 
+#include "collectives/zeroed_memory.hpp"
 #include "runtime/job/job.hpp"
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -50,7 +52,11 @@ public:
 /// The largest mean gradient that the rule can process.
 double largest_gradient(const optimizer_spec& spec);
 
-std::unique_ptr<optimizer> make_optimizer(const optimizer_spec& spec,
-                                          size_t parameter_count);
+/// Gives so many zeros.
+using allocate_floats = std::function<std::shared_ptr<float[]>(size_t floats)>;
+/// The rule on this host's memory; its state lies where `allocate` says.
+std::unique_ptr<optimizer>
+make_optimizer(const optimizer_spec& spec, size_t parameter_count,
+               const allocate_floats& allocate = collectives::zeroed_floats);
 
 } // namespace ballast::gpu

@@ -2,7 +2,7 @@
 
 #include "data/model/safetensors.hpp"
 #include "runtime/base/errors.hpp"
-#include "runtime/base/thread_name.hpp"
+#include "runtime/base/on_threads.hpp"
 #include "runtime/base/unique_fd.hpp"
 
 #include <algorithm>
@@ -10,13 +10,9 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <exception>
 #include <fcntl.h>
-#include <mutex>
 #include <sys/stat.h>
 #include <sys/uio.h>
-#include <system_error>
-#include <thread>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -113,19 +109,11 @@ public:
           return;
       }
     } catch (...) {
-      {
-        const std::lock_guard lock(mutex_);
-        if (!first_)
-          first_ = std::current_exception();
-        broken_ = true;
-      }
+      broken_ = true;
       next_ = how_.end;
       broken_off_();
+      throw;
     }
-  }
-  void conclude() const {
-    if (first_)
-      std::rethrow_exception(first_);
   }
 
 private:
@@ -133,8 +121,6 @@ private:
   std::atomic<uint64_t> next_;
   const std::function<void()>& broken_off_;
   std::atomic<bool> broken_{false};
-  std::mutex mutex_;
-  std::exception_ptr first_;
 };
 
 } // namespace
@@ -166,20 +152,8 @@ void for_each_block(const block_order& how,
   block_run run(how, broken_off);
   const uint64_t blocks =
       (how.end - how.begin + how.block_bytes - 1) / how.block_bytes;
-  std::vector<std::thread> others;
-  try {
-    for (uint64_t i = 1; i < std::min<uint64_t>(how.threads, blocks); ++i)
-      others.emplace_back([&] {
-        name_this_thread("bl-state");
-        run.work(begin);
-      });
-  } catch (const std::system_error&) {
-    // As many as this process may have: those do it all.
-  }
-  run.work(begin);
-  for (std::thread& one : others)
-    one.join();
-  run.conclude();
+  on_threads(std::min<uint64_t>(how.threads, blocks), "bl-state",
+             [&] { run.work(begin); });
 }
 
 void bring_into_memory(const std::filesystem::path& file,

@@ -3,6 +3,7 @@
 #include "runtime/base/vectorized.hpp"
 
 #include <cstring>
+#include <type_traits>
 
 namespace ballast::data {
 
@@ -64,61 +65,107 @@ bool box_is_within(const block_pair& what, int32_t* asked) {
   return true;
 }
 
-} // namespace
+/// Points of one block whose distance to a query is still open.
+struct open_points {
+  floats a = {}, b = {}, c = {}, d = {};
 
-BALLAST_VECTORIZED_FMA
-uint32_t points_within(const block_pair& what, float* squared,
-                       uint32_t* found) {
-  const floats zero = {};
-  int32_t asked[block_width];
-  if (!box_is_within(what, asked))
-    return 0;
+  [[gnu::always_inline]] void add(float at, const float* points) {
+    floats x, y, z, w;
+    BALLAST_LOAD(x, points);
+    BALLAST_LOAD(y, points + lanes);
+    BALLAST_LOAD(z, points + 2 * lanes);
+    BALLAST_LOAD(w, points + 3 * lanes);
+    x -= at;
+    y -= at;
+    z -= at;
+    w -= at;
+    a += x * x;
+    b += y * y;
+    c += z * z;
+    d += w * w;
+  }
+  [[gnu::always_inline]] bool any_within(float limit) const {
+    const masks within =
+        (a <= limit) | (b <= limit) | (c <= limit) | (d <= limit);
+    const words some = (words)within;
+    return (some[0] | some[1] | some[2] | some[3]) != 0;
+  }
+  [[gnu::always_inline]] bool any_within(const float* limits) const {
+    floats x, y, z, w;
+    BALLAST_LOAD(x, limits);
+    BALLAST_LOAD(y, limits + lanes);
+    BALLAST_LOAD(z, limits + 2 * lanes);
+    BALLAST_LOAD(w, limits + 3 * lanes);
+    const masks within = (a <= x) | (b <= y) | (c <= z) | (d <= w);
+    const words some = (words)within;
+    return (some[0] | some[1] | some[2] | some[3]) != 0;
+  }
+  [[gnu::always_inline]] void store(float* out) const {
+    std::memcpy(out, &a, sizeof(a));
+    std::memcpy(out + lanes, &b, sizeof(b));
+    std::memcpy(out + 2 * lanes, &c, sizeof(c));
+    std::memcpy(out + 3 * lanes, &d, sizeof(d));
+  }
+};
+
+/// `limit_of(q)`: one limit for all points, or one for each of them.
+template <class Limit>
+[[gnu::always_inline]] inline uint32_t
+search(const block_pair& what, const Limit& limit_of, const int32_t* asked,
+       float* squared, uint32_t* found) {
   uint32_t any = 0;
   for (size_t q = 0; q < block_width; ++q) {
     found[q] = 0;
     if (asked[q] == 0)
       continue;
-    const float limit = what.limits[q];
-    floats a = zero, b = zero, c = zero, d = zero;
+    const auto limit = limit_of(q);
+    open_points open;
     bool near = true;
     for (size_t t = 0; near && t < what.dimensions;) {
       const size_t end = t + coordinates_between_looks < what.dimensions
                              ? t + coordinates_between_looks
                              : what.dimensions;
-      for (; t < end; ++t) {
-        const float at = what.queries[t * block_width + q];
-        const float* points = what.points + t * block_width;
-        floats x, y, z, w;
-        BALLAST_LOAD(x, points);
-        BALLAST_LOAD(y, points + lanes);
-        BALLAST_LOAD(z, points + 2 * lanes);
-        BALLAST_LOAD(w, points + 3 * lanes);
-        x -= at;
-        y -= at;
-        z -= at;
-        w -= at;
-        a += x * x;
-        b += y * y;
-        c += z * z;
-        d += w * w;
-      }
-      const masks within =
-          (a <= limit) | (b <= limit) | (c <= limit) | (d <= limit);
-      const words some = (words)within;
-      near = (some[0] | some[1] | some[2] | some[3]) != 0;
+      for (; t < end; ++t)
+        open.add(what.queries[t * block_width + q],
+                 what.points + t * block_width);
+      near = open.any_within(limit);
     }
     if (!near)
       continue;
     float* out = squared + q * block_width;
-    std::memcpy(out, &a, sizeof(a));
-    std::memcpy(out + lanes, &b, sizeof(b));
-    std::memcpy(out + 2 * lanes, &c, sizeof(c));
-    std::memcpy(out + 3 * lanes, &d, sizeof(d));
+    open.store(out);
     for (size_t i = 0; i < block_width; ++i)
-      found[q] |= uint32_t(out[i] <= limit) << i;
+      if constexpr (std::is_pointer_v<decltype(limit)>)
+        found[q] |= uint32_t(out[i] <= limit[i]) << i;
+      else
+        found[q] |= uint32_t(out[i] <= limit) << i;
     any |= uint32_t(1) << q;
   }
   return any;
+}
+
+} // namespace
+
+BALLAST_VECTORIZED_FMA
+uint32_t points_within(const block_pair& what, float* squared,
+                       uint32_t* found) {
+  int32_t asked[block_width];
+  if (!box_is_within(what, asked))
+    return 0;
+  const float* limits = what.limits;
+  return search(
+      what, [limits](size_t q) { return limits[q]; }, asked, squared, found);
+}
+
+BALLAST_VECTORIZED_FMA
+uint32_t points_nearer(const block_pair& what, const float* point_limits,
+                       float* squared, uint32_t* found) {
+  int32_t asked[block_width];
+  for (size_t q = 0; q < block_width; ++q)
+    asked[q] = what.limits[q] < 0 ? 0 : 1;
+  return search(
+      what, [point_limits](size_t) { return point_limits; }, asked, squared,
+      found);
 }
 
 BALLAST_VECTORIZED_FMA

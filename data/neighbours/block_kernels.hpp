@@ -27,6 +27,10 @@ struct block_pair {
 /// mask, and where that is not 0 all distances of the query (block_width x
 /// block_width). Returns the queries that have any, as a mask.
 uint32_t points_within(const block_pair& what, float* squared, uint32_t* masks);
+/// The same, whatever box the points have, and of each query only the points
+/// whose own limit is not passed, either.
+uint32_t points_nearer(const block_pair& what, const float* point_limits,
+                       float* squared, uint32_t* masks);
 
 /// Lower bounds of the squared distances between a box and each of a group
 /// (dimensions x group_width).

@@ -19,6 +19,17 @@ namespace {
 
 constexpr const char* source_column = "source_row";
 constexpr size_t rows_of_a_batch = 64 << 10;
+/// Rows that follow one another as in the input are not copied from so many on.
+constexpr size_t rows_of_a_slice = 4 << 10;
+
+/// How many rows at the beginning follow one another, one batch at most.
+size_t run_of(std::span<const uint32_t> rows) {
+  size_t count = 1;
+  while (count < std::min(rows.size(), rows_of_a_batch) &&
+         rows[count] == rows[0] + count)
+    ++count;
+  return count;
+}
 
 /// Where the rows come from, from 1.
 std::shared_ptr<arrow::Array> sources_of(std::span<const uint32_t> rows) {
@@ -133,10 +144,14 @@ resampled_batches(const labelled_table& from, const resampled_rows& rows,
   context.name = "resample";
   std::vector<std::shared_ptr<arrow::RecordBatch>> out;
   const std::span<const uint32_t> kept = rows.kept;
-  for (size_t i = 0; i < kept.size(); i += rows_of_a_batch) {
-    const auto some =
-        kept.subspan(i, std::min(rows_of_a_batch, kept.size() - i));
-    const auto taken_rows = taken(from.batch(), some, context);
+  for (size_t i = 0, count = 0; i < kept.size(); i += count) {
+    const size_t run = run_of(kept.subspan(i));
+    count = run >= rows_of_a_slice ? run
+                                   : std::min(rows_of_a_batch, kept.size() - i);
+    const auto some = kept.subspan(i, count);
+    const auto taken_rows = run >= rows_of_a_slice
+                                ? from.batch()->Slice(some[0], int64_t(count))
+                                : taken(from.batch(), some, context);
     arrow::ArrayVector columns = taken_rows->columns();
     if (with_source)
       columns.push_back(sources_of(some));

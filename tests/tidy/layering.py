@@ -96,7 +96,9 @@ PURE = "runtime/"
 # They decide nothing; every folder, and the thin program, needs them.
 PURE_MAY_CALL_SYSTEM = {"runtime/base/thread_name.cpp", "runtime/base/unique_fd.cpp"}
 # Armed by the environment, reached by every thread: rules of its own.
-IMPURE = {"runtime/base/fault_point.cpp"}
+# Threads, for the folders around the core: it may not include them itself.
+FOR_OTHERS = {"runtime/base/on_threads.hpp", "runtime/base/on_threads.cpp"}
+IMPURE = {"runtime/base/fault_point.cpp"} | FOR_OTHERS
 PURE_STANDARD_BANNED = {
     "thread", "mutex", "shared_mutex", "atomic", "condition_variable",
     "future", "stop_token", "semaphore", "latch", "barrier", "random",
@@ -213,6 +215,8 @@ def check_own_include(name, target, root):
         yield f"{top}/ may not include {to}/"
     elif top in FOLDERS and FOLDERS.index(to) > FOLDERS.index(top):
         yield f"{top}/ may not include {to}/, which is built on it"
+    elif top == PURE[:-1] and target in FOR_OTHERS and name not in FOR_OTHERS:
+        yield f"{PURE} is pure: {target} is for those around it"
     elif top == to == PURE[:-1] and not in_order(ROOMS, name, target):
         yield (f"{name.split('/')[1]}/ may not include "
                f"{target.split('/')[1]}/, which is built on it")

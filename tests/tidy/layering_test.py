@@ -227,6 +227,14 @@ class layering_test(unittest.TestCase):
         self.assert_clean("runtime/a.cpp", "// no steady_clock here\n"
                           'auto s = "rand(";\nint operand(int);\n')
 
+    def test_threads_are_for_those_around_the_core(self):
+        tool = {"runtime/base/on_threads.hpp": HEADER}
+        line = '#include "runtime/base/on_threads.hpp"\n'
+        self.assertEqual(self.offences({**tool, "data/a.cpp": line}), [])
+        found = self.offences({**tool, "runtime/a.cpp": line})
+        self.assertEqual(len(found), 1, found)
+        self.assertIn("is pure: runtime/base/on_threads.hpp", found[0])
+
     def test_files_are_short_and_headers_say_what_they_are(self):
         self.assert_clean("data/a.cpp", "\n" * layering.SOURCE_LINES_MAX)
         self.assert_found("data/a.cpp", "\n" * 451, "451 lines")

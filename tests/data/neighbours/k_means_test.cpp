@@ -52,7 +52,8 @@ TEST(k_means, puts_each_centre_at_the_mean_of_its_points) {
 }
 
 TEST(k_means, is_the_same_for_any_number_of_threads) {
-  const some_points points = normal_points(4000, 6, 1, 34);
+  // As many as are begun by several threads, too.
+  const some_points points = normal_points(20'000, 6, 1, 34);
   const k_means_result one =
       k_means(points.index(), 0, {.centres = 100}, k_means_draws, {});
   const k_means_result three = k_means(points.index(3), 0, {.centres = 100},

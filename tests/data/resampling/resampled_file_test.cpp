@@ -106,6 +106,29 @@ TEST_F(resampled_file, tells_the_row_that_each_row_was) {
   EXPECT_TRUE(all[20].ends_with(" null")) << all[20];
 }
 
+TEST_F(resampled_file, has_each_row_as_it_was_however_many_there_are) {
+  constexpr int count = 70'000; // more than a batch
+  std::string text = "number,word,y\n";
+  for (int i = 0; i < count; ++i)
+    text += std::to_string(i) + ",w" + std::to_string(i % 1000) + "," +
+            (i % 10 == 3 ? "b" : "a") + "\n";
+  write(text);
+  for (const char* method : {"random_over", "random_under"}) {
+    fs::remove(folder_ / "out.parquet");
+    run(method, {}, true, "y");
+    const std::vector<std::string> all = rows();
+    EXPECT_GT(all.size(), size_t{count} / 10) << method;
+    for (const std::string& row : all) {
+      const int source = std::stoi(row.substr(row.rfind(' '))) - 1;
+      ASSERT_EQ(row, std::to_string(source) + " w" +
+                         std::to_string(source % 1000) +
+                         (source % 10 == 3 ? " b " : " a ") +
+                         std::to_string(source + 1))
+          << method;
+    }
+  }
+}
+
 TEST_F(resampled_file, may_hold_texts_and_gaps_where_no_distance_counts) {
   write("city,y\noslo,0\n,0\nrome,0\nbern,1\n");
   EXPECT_EQ(run("random_over", {}, false, "y").rows, 6u);
