@@ -7,9 +7,12 @@
 pause    The emulated model with AdamW, 100 ms of compute a step, 3 workers: the
          longest step from the one at a checkpoint on until the checkpoint is
          published, over the median of the others; by parameters (25, 125 and 250
-         million). Beside it PyTorch's torch.distributed.checkpoint.async_save of
-         the same tensors, in as many processes.
-start    The same, until the first committed step.
+         million), and the time until it is published over that of `dd` of as many
+         bytes, synced. Beside it PyTorch's torch.distributed.checkpoint.async_save
+         of the same tensors, in as many processes.
+rate     125 million parameters, the same workers, runs of a minute in turn: steps a
+         second with a checkpoint every 30 s over those with none.
+start    The first again, until the first committed step.
 memory   What a worker and the coordinator hold while checkpoints are made, by
          optimizer and collective, as a multiple of the parameters (25 million, 2
          workers): the proportional set size (PSS) of /proc/PID/smaps_rollup, its
@@ -40,6 +43,8 @@ from lib.measure import Ballast, Peer, Scratch, arguments, run_parts, say, table
 MILLION = 1_000_000
 STEPS, SAVED = 24, 12  # of a run; the step that is saved
 BATCH, ROWS_A_STEP_US = 48, 100_000
+PUBLISHED_MAX = 1.2
+RATE_MIN, RATE_MILLIONS, RATE_EVERY_S, RATE_S = 0.97, 125, 30, 65
 PAUSE_MAX = {25: 1.3, 125: 1.5, 250: 1.5}
 START_S_MAX = {125: 1.5, 250: 2.5}
 END_RATIO_MAX = 1.5
@@ -47,6 +52,7 @@ RESUMED_ON = (1, 2, 5)  # workers
 RESUME_RATIO_MAX = 1.5
 JOIN_MAX = 1.4
 FLOATS = 4
+STATE_VECTORS = 3  # AdamW: the parameters and two of the optimizer
 MEMORY_MILLIONS, MEMORY_WORKERS, MEMORY_STEPS, MEMORY_EVERY = 25, 2, 24, 4
 SAMPLE_S = 0.05
 OPTIMIZERS = {
@@ -102,29 +108,62 @@ def saved_ms(run):
 
 def pause(ballast, peer, options, verdicts):
     raw = {}
-    rows = [("million parameters", "step ms", "longest ms", "ratio", "saved in s", "async_save: step", "longest", "ratio")]
+    rows = [("million parameters", "step ms", "longest ms", "ratio", "saved in s", "dd s", "async_save: step", "longest", "ratio")]
     for parameters in options.parameters:
-        ours, theirs, saved = [], [], []
+        ours, theirs, saved, synced = [], [], [], []
         for _ in range(options.repeats):
             run = ballast.run(job(parameters * MILLION, ballast.scratch, SAVED), workers=options.workers)
             ours.append(longest_over_median(run["t_ns"]))
             saved += saved_ms(run)[:1]
+            synced.append(synced_s(ballast.scratch, parameters * MILLION * FLOATS * STATE_VECTORS))
             if peer:
                 found = peer.run("async_save.py", parameters * MILLION, options.workers, STEPS, SAVED, ballast.scratch)
                 theirs.append(longest_over_median(found["t_ns"]))
-        raw[parameters] = {"ballast": ours, "async_save": theirs, "published_ms": saved}
+        raw[parameters] = {"ballast": ours, "async_save": theirs, "published_ms": saved, "dd_s": synced}
         middle = sorted(ours)[len(ours) // 2]
         beside = sorted(theirs)[len(theirs) // 2] if theirs else None
         rows.append(
-            (parameters, f"{middle[1]:.0f}", f"{middle[2]:.0f}", f"{middle[0]:.2f}", f"{statistics.median(saved) / 1e3:.2f}" if saved else "")
+            (parameters, f"{middle[1]:.0f}", f"{middle[2]:.0f}", f"{middle[0]:.2f}", f"{statistics.median(saved) / 1e3:.2f}", f"{statistics.median(synced):.2f}")
             + ((f"{beside[1]:.0f}", f"{beside[2]:.0f}", f"{beside[0]:.2f}") if beside else ("", "", ""))
         )
         if parameters in PAUSE_MAX:
             verdicts.at_most(f"{parameters} million: longest step over the median", middle[0], PAUSE_MAX[parameters], "x")
+        if parameters == 125:
+            verdicts.at_most("125 million: published, over dd", statistics.median(saved) / 1e3 / statistics.median(synced), PUBLISHED_MAX, "x")
         if beside:
             verdicts.at_most(f"{parameters} million: over async_save's", middle[0] / beside[0], 1, "x")
     table(rows)
     return raw
+
+
+def steps_a_second(ballast, every_s, number):
+    """Of RATE_S seconds, from the fifth step on."""
+    folder = os.path.join(ballast.scratch, f"rate-{every_s}-{number}")
+    path = job(RATE_MILLIONS * MILLION, ballast.scratch, 1 if every_s else 10**6, 10**4)
+    live = Live(ballast, folder, [path, "--workers", "3", "--run-dir", folder, "--set", f"/checkpoint/every_s={every_s}"])
+    live.until("steps", lambda: len(live.shown()) >= 5)
+    begun = live.shown()[4]
+    live.until("the time", lambda: live.shown()[-1] - begun >= RATE_S * 1e9)
+    times = live.shown()
+    saved = [e for e in live.events() if e["kind"] == "checkpoint"]
+    live.process.terminate()
+    live.process.wait()
+    shutil.rmtree(folder)
+    return (len(times) - 5) / ((times[-1] - begun) / 1e9), len(saved)
+
+
+def rate(ballast, _peer, options, verdicts):
+    found = [
+        (steps_a_second(ballast, RATE_EVERY_S, i), steps_a_second(ballast, 0, i)) for i in range(options.repeats)
+    ]
+    rows = [("steps/s, one each 30 s", "of them", "steps/s, none", "ratio")]
+    ratios = []
+    for (some, saved), (none, _) in found:
+        ratios.append(some / none)
+        rows.append((f"{some:.3f}", saved, f"{none:.3f}", f"{some / none:.3f}"))
+    table(rows)
+    verdicts.at_least("steps/s with a checkpoint each 30 s over none", statistics.median(ratios), RATE_MIN, "x")
+    return found
 
 
 def start(ballast, _peer, options, verdicts):
@@ -402,7 +441,7 @@ def main():
         p.add_argument("--parameters", type=int, nargs="+", default=[25, 125, 250], help="millions (default 25 125 250)")
         p.add_argument("--workers", type=int, default=3, help="default 3")
 
-    parts = {"pause": pause, "memory": memory, "start": start, "end": end, "resume": resume, "join": join}
+    parts = {"pause": pause, "rate": rate, "memory": memory, "start": start, "end": end, "resume": resume, "join": join}
     options = arguments(__doc__.splitlines()[0], list(parts), more=more)
     warn_if_busy()
     peer = Peer(options.peers)
