@@ -368,13 +368,14 @@ void check_origin(const fs::path& folder, const store::journal_content& journal,
                      to_string(one.body.generation));
 }
 
-std::optional<std::string> lineage_of(const store::journal_content& journal,
-                                      const ledger::manifest& set,
-                                      step_number steps) {
+std::optional<ledger::checkpoint_identity>
+identity_after(const store::journal_content& journal,
+               const ledger::manifest& set, step_number steps) {
   if (!journal.run || journal.run->identity.size() != 16)
     return std::nullopt;
   ledger::audit_input input = input_of(journal, set);
-  uint64_t out = ledger::lineage_begin(
+  ledger::checkpoint_identity out;
+  out.lineage = ledger::lineage_begin(
       std::strtoull(journal.run->identity.c_str(), nullptr, 16),
       input.run.config.seed, input.run.config.global_batch, set.content_id);
   ledger::ledger_walk walk(input.run);
@@ -383,9 +384,14 @@ std::optional<std::string> lineage_of(const store::journal_content& journal,
     std::optional<ledger::committed_step> done = walk.walk(entered);
     if (!done)
       return std::nullopt;
-    out = lineage_after(out, *done, entered ? &walk.book().current() : nullptr);
+    out.lineage = lineage_after(out.lineage, *done,
+                                entered ? &walk.book().current() : nullptr);
+    out.epoch = done->epoch;
+    out.step = done->step;
+    out.generation = done->generation;
+    out.plan = done->plan;
   }
-  return ledger::lineage_text(out);
+  return out;
 }
 
 void check_lineage(const fs::path& folder,
@@ -396,19 +402,22 @@ void check_lineage(const fs::path& folder,
   if (!report.is_object() || !report.contains("lineage") ||
       report.value("steps", json()) != steps)
     return;
-  auto expected = lineage_of(journal, set, step_number{steps});
-  if (expected && report["lineage"] != *expected)
+  const auto expected = identity_after(journal, set, step_number{steps});
+  if (!expected)
+    return;
+  const std::string lineage = ledger::lineage_text(expected->lineage);
+  if (report["lineage"] != lineage)
     into.problem("report.json names lineage " + json_text(report["lineage"]) +
-                 ", by the ledger it is " + *expected +
+                 ", by the ledger it is " + lineage +
                  ": a plan, or the report, was changed");
 }
 
 } // namespace
 
-std::optional<std::string> lineage_by_ledger(const fs::path& folder,
-                                             step_number steps) {
-  return lineage_of(store::read_journal(folder), read_manifest(folder, false),
-                    steps);
+std::optional<ledger::checkpoint_identity>
+identity_by_ledger(const fs::path& folder, step_number step) {
+  return identity_after(store::read_journal(folder),
+                        read_manifest(folder, false), step);
 }
 
 ledger::audit_report audit_run_directory(const fs::path& folder) {

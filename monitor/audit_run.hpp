@@ -7,6 +7,7 @@
 #include "monitor/report.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/ledger/audit.hpp"
+#include "runtime/ledger/lineage.hpp"
 
 #include <filesystem>
 #include <optional>
@@ -18,11 +19,10 @@ namespace ballast::monitor {
 /// another is a problem in the report, not an error.
 ledger::audit_report audit_run_directory(const std::filesystem::path& folder);
 
-/// Digest of the plans and of the first `steps` steps according to the ledger:
-/// the one that a checkpoint of that step and the report must have. Nothing if
+/// What a checkpoint of that step must hold according to the ledger. Nothing if
 /// an earlier build wrote the journal, or it contradicts itself.
-std::optional<std::string>
-lineage_by_ledger(const std::filesystem::path& folder, step_number steps);
+std::optional<ledger::checkpoint_identity>
+identity_by_ledger(const std::filesystem::path& folder, step_number step);
 
 /// For report.json: the worse of ledger and traces. Throws as
 /// audit_run_directory.

@@ -30,11 +30,9 @@ void check_checkpoints(const fs::path& folder, std::vector<std::string>& out) {
       out.push_back(name + one.problem);
       continue;
     }
-    auto expected = monitor::lineage_by_ledger(folder, one.holds.step);
-    if (expected && *expected != ledger::lineage_text(one.holds.lineage))
-      out.push_back(name + "it is of lineage " +
-                    ledger::lineage_text(one.holds.lineage) +
-                    ", by the ledger it is " + *expected);
+    const auto expected = monitor::identity_by_ledger(folder, one.holds.step);
+    if (expected && *expected != one.holds)
+      out.push_back(name + why_other(one.holds, *expected));
   }
 }
 

@@ -27,6 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view prefix = "step-";
 constexpr std::string_view unfinished = ".unfinished-";
+constexpr std::string_view removed = ".removed-";
 constexpr const char* state_name = "state.safetensors";
 constexpr const char* manifest_name = "manifest.json";
 constexpr uint32_t check_threads_max = 8;
@@ -48,7 +49,7 @@ void write_manifest(const fs::path& path, std::string_view text) {
 
 /// The step in a checkpoint folder's name; nothing for other names.
 std::optional<step_number> step_of(const fs::path& folder) {
-  std::string name = folder.filename().string();
+  const std::string name = folder.filename().string();
   if (!name.starts_with(prefix) || name.size() > prefix.size() + 18)
     return std::nullopt;
   uint64_t out = 0;
@@ -57,6 +58,9 @@ std::optional<step_number> step_of(const fs::path& folder) {
       return std::nullopt;
     out = out * 10 + uint64_t(c - '0');
   }
+  // "step-" and "step-080" are no names of ours.
+  if (out == 0 || name != std::string(prefix) + std::to_string(out))
+    return std::nullopt;
   return step_number{out};
 }
 
@@ -123,6 +127,14 @@ stored_checkpoint look_at(const fs::path& folder, step_number step,
   stored_checkpoint out;
   out.holds.step = step;
   out.file = folder / state_name;
+  // To open a pipe would wait for whoever writes into it.
+  std::error_code none;
+  for (const char* name : {manifest_name, state_name})
+    if (const fs::file_status found = fs::status(folder / name, none);
+        fs::exists(found) && !fs::is_regular_file(found)) {
+      out.problem = std::string("its ") + name + " is no file";
+      return out;
+    }
   std::ifstream in(folder / manifest_name);
   nlohmann::json told = nlohmann::json::parse(in, nullptr, false);
   if (!told.is_object()) {
@@ -138,7 +150,6 @@ stored_checkpoint look_at(const fs::path& folder, step_number step,
     out.holds.lineage = number_of_hex(told.value("lineage", ""));
     auto named = told.value("step", uint64_t{0});
     auto expected = told.value("bytes", uint64_t{0});
-    std::error_code none;
     const uint64_t found = fs::file_size(out.file, none);
     const std::optional<std::string> inside = step_inside(out.file);
     if (named != value(step))
@@ -235,8 +246,12 @@ void checkpoint_store::drop(const ledger::checkpoint_identity& holds) const {
 }
 
 void checkpoint_store::remove(step_number step) const {
+  // One that is half removed is no checkpoint: it loses its name first.
   std::error_code problem;
-  fs::remove_all(place_in(folder_, step), problem);
+  const fs::path going = folder_ / (std::string(removed) + to_string(step));
+  fs::remove_all(going, problem);
+  fs::rename(place_in(folder_, step), going, problem);
+  fs::remove_all(going, problem);
 }
 
 std::vector<stored_checkpoint> checkpoint_store::list() const {
@@ -288,7 +303,8 @@ size_t checkpoint_store::set_aside_after(step_number step) const {
 void checkpoint_store::remove_unfinished() const {
   std::error_code problem;
   for (const auto& entry : fs::directory_iterator(folder_, problem))
-    if (entry.path().filename().string().starts_with(unfinished))
+    if (const std::string name = entry.path().filename().string();
+        name.starts_with(unfinished) || name.starts_with(removed))
       fs::remove_all(entry.path(), problem);
 }
 

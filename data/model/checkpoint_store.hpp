@@ -61,8 +61,8 @@ public:
   std::filesystem::path set_aside(const std::filesystem::path& file) const;
   /// The same for all checkpoints after `step`; returns their number.
   size_t set_aside_after(step_number step) const;
-  /// Removes the leftovers of a killed writer. Only while there is no other
-  /// writer.
+  /// Removes what a killed process left half written or half removed. Only
+  /// while there is no other writer.
   void remove_unfinished() const;
 
 private:

@@ -33,22 +33,6 @@ std::string difference(const ledger::committed_step& line,
   return {};
 }
 
-std::string why_other(const ledger::checkpoint_identity& holds,
-                      const ledger::checkpoint_identity& expected) {
-  if (holds.generation == generation{})
-    return "its manifest names no generation, plan and lineage";
-  if (holds.generation != expected.generation || holds.plan != expected.plan)
-    return "it is of generation " + to_string(holds.generation) +
-           " under plan " + to_string(holds.plan) + "; the run did step " +
-           to_string(holds.step) + " in generation " +
-           to_string(expected.generation) + " under plan " +
-           to_string(expected.plan);
-  return "it is of other steps than the ledger's: of another run, of steps "
-         "that were undone, or the ledger was changed (lineage " +
-         ledger::lineage_text(holds.lineage) + ", the run's is " +
-         ledger::lineage_text(expected.lineage) + ")";
-}
-
 class checker {
 public:
   checker(const past_run& past, const ledger::recorded_run& record,

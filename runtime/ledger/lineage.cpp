@@ -47,4 +47,24 @@ std::string lineage_text(uint64_t lineage) {
   return digest_text(lineage);
 }
 
+std::string why_other(const checkpoint_identity& holds,
+                      const checkpoint_identity& expected) {
+  if (holds.generation == generation{})
+    return "its manifest names no generation, plan and lineage";
+  if (holds.generation != expected.generation || holds.plan != expected.plan)
+    return "it is of generation " + to_string(holds.generation) +
+           " under plan " + to_string(holds.plan) + "; the run did step " +
+           to_string(holds.step) + " in generation " +
+           to_string(expected.generation) + " under plan " +
+           to_string(expected.plan);
+  if (holds.epoch != expected.epoch)
+    return "its manifest says epoch " + to_string(holds.epoch) +
+           "; the run did step " + to_string(holds.step) + " in epoch " +
+           to_string(expected.epoch);
+  return "it is of other steps than the ledger's: of another run, of steps "
+         "that were undone, or the ledger was changed (lineage " +
+         lineage_text(holds.lineage) + ", the run's is " +
+         lineage_text(expected.lineage) + ")";
+}
+
 } // namespace ballast::ledger

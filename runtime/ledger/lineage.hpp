@@ -41,4 +41,9 @@ uint64_t lineage_after(uint64_t before, const committed_step& step,
 /// 16 hex digits, as in checkpoint manifests and the audit.
 std::string lineage_text(uint64_t lineage);
 
+/// Of a checkpoint that is not the one that the ledger expects after this step:
+/// what tells them apart. Precondition: something does.
+std::string why_other(const checkpoint_identity& holds,
+                      const checkpoint_identity& expected);
+
 } // namespace ballast::ledger

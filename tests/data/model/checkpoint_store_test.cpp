@@ -12,6 +12,7 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <string>
+#include <sys/stat.h>
 #include <utility>
 
 namespace ballast::data {
@@ -126,6 +127,47 @@ TEST_F(checkpoints, are_passed_over_by_name_where_torn_or_damaged) {
                    "6: its manifest is of step 4\n"
                    "7: its state is that of step 5\n"
                    "8: its state has no header that names its step\n");
+}
+
+TEST_F(checkpoints, are_named_where_pipes_and_folders_stand_for_their_files) {
+  for (uint64_t step : {1, 2, 3, 4})
+    publish(step);
+  const auto at = [&](int step, const char* name) {
+    const fs::path out = folder / ("step-" + std::to_string(step)) / name;
+    fs::remove(out);
+    return out;
+  };
+  fs::create_directory(at(1, "manifest.json"));
+  ASSERT_EQ(::mkfifo(at(2, "manifest.json").c_str(), 0600), 0);
+  ASSERT_EQ(::mkfifo(at(3, "state.safetensors").c_str(), 0600), 0);
+  std::string found;
+  for (const stored_checkpoint& one : checkpoint_store(folder).inspect())
+    found += to_string(one.holds.step) + ": " + one.problem + "\n";
+  EXPECT_EQ(found, "1: its manifest.json is no file\n"
+                   "2: its manifest.json is no file\n"
+                   "3: its state.safetensors is no file\n"
+                   "4: \n");
+}
+
+TEST_F(checkpoints, are_only_what_has_the_name_of_one) {
+  publish(80);
+  for (const char* name : {"step-", "step-080", "step-0", "step-8x"})
+    fs::create_directory(folder / name);
+  EXPECT_EQ(checkpoint_store(folder).list().size(), 1u);
+}
+
+TEST_F(checkpoints, lose_their_name_before_they_are_removed) {
+  publish(1);
+  publish(2);
+  // Killed while it removed the first one.
+  fs::rename(folder / "step-1", folder / ".removed-1");
+  fs::remove(folder / ".removed-1" / "manifest.json");
+  EXPECT_EQ(checkpoint_store(folder).inspect().size(), 1u);
+  checkpoint_store(folder).remove_unfinished();
+  EXPECT_EQ(names(), std::vector<std::string>{"step-2"});
+  publish(1);
+  checkpoint_store(folder).remove(step_number{1});
+  EXPECT_EQ(names(), std::vector<std::string>{"step-2"});
 }
 
 TEST_F(checkpoints, removes_what_a_killed_writer_left_unfinished) {
