@@ -1,6 +1,6 @@
 #include "actors/coordinator_background.hpp"
 
-#include "actors/blob_pieces.hpp"
+#include "actors/gathered_model.hpp"
 #include "actors/gathered_state.hpp"
 #include "monitor/logs/log.hpp"
 #include "runtime/base/fault_point.hpp"
@@ -25,6 +25,15 @@ void wait_for_space(disk_full_retry& space, std::chrono::seconds patience,
     space.patiently(patience, [&] {
       record.notices().events()->append(coordinator::events::disk_full{waited});
     });
+}
+
+std::vector<image_holder>
+holders_of(const std::vector<coordinator::state_holder>& from,
+           const std::vector<std::string>& workers) {
+  std::vector<image_holder> out;
+  for (size_t i = 0; i < workers.size(); ++i)
+    out.push_back({workers[i], from[i].address});
+  return out;
 }
 
 } // namespace
@@ -60,6 +69,7 @@ void coordinator_background::publish(const run_work& of, Get get) {
                      [&] { saved = publish(); });
     } catch (const ballast_error& e) {
       saved.problem = e.what_failed();
+      monitor::log().warn("the model is not saved: {}", e.what());
     } catch (const std::exception& e) {
       saved.problem = {
           errc::internal, std::string("the model: ") + e.what(), {}};
@@ -68,15 +78,21 @@ void coordinator_background::publish(const run_work& of, Get get) {
   });
 }
 
-void coordinator_background::save_model(const run_work& of,
-                                        const coordinator::fetch_model& what) {
-  publish(of, [what, token = of.record->token()](run_record& record) {
+void coordinator_background::save_model(
+    const run_work& of, const coordinator::fetch_model& what,
+    const std::vector<std::string>& workers) {
+  publish(of, [what, holders = holders_of(what.from, workers),
+               token = of.record->token()](run_record& record) {
     (void)fault_point("model.fetch");
-    // Fetched anew after a full disk: the worker stands still meanwhile.
-    return [&record, what, token] {
-      fetched_pieces model(what.address, token, "model");
-      return record.models().publish([&] { return model.next(); },
-                                     what.weights_sha256, what.step);
+    // Gathered anew after a full disk: the workers stand still meanwhile.
+    return [&record, what, holders, token] {
+      gathered_model model(holders, token);
+      return record.models().publish({model.bytes(),
+                                      [&](const data::unfinished_state& into) {
+                                        return model.write(into,
+                                                           what.weights_digest);
+                                      }},
+                                     what.step);
     };
   });
 }
@@ -104,10 +120,8 @@ void coordinator_background::save_checkpoint(
       // Fetched anew after a full disk: until then nothing of it takes space.
       wait_for_space(*space, of.patience, *of.record, [&] {
         (void)fault_point("checkpoint.fetch");
-        std::vector<gathered_state::holder> holders;
-        for (size_t i = 0; i < workers.size(); ++i)
-          holders.push_back({workers[i], what.from[i].address});
-        gathered_state state(what.after.step, holders, of.record->token());
+        gathered_state state(what.after.step, holders_of(what.from, workers),
+                             of.record->token());
         file = of.record->checkpoints().publish(
             what.after,
             {state.bytes(),

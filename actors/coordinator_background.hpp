@@ -29,8 +29,10 @@ public:
   coordinator_background() = default;
   ~coordinator_background();
 
-  /// From a worker, or from a checkpoint; answers with saved_model.
-  void save_model(const run_work& of, const coordinator::fetch_model& what);
+  /// From workers of these names, or from a checkpoint; answers with
+  /// saved_model.
+  void save_model(const run_work& of, const coordinator::fetch_model& what,
+                  const std::vector<std::string>& workers);
   void save_model(const run_work& of, const coordinator::publish_model& what);
   /// Beside everything else: fetching and the disk take their time. `workers`:
   /// the names of those that hold it. Answers with checkpoint_saved.

@@ -221,7 +221,7 @@ struct coordinator_shell::action_handler {
 
   // For the background.
   void operator()(const coordinator::fetch_model& what) {
-    me->state_->background.save_model(work(), what);
+    me->state_->background.save_model(work(), what, names_of(what.from));
   }
   void operator()(const coordinator::publish_model& what) {
     me->state_->background.save_model(work(), what);
@@ -243,6 +243,13 @@ struct coordinator_shell::action_handler {
     auto found = me->state_->handles.find(to);
     if (found != me->state_->handles.end())
       me->send(found->second, what);
+  }
+  std::vector<std::string>
+  names_of(const std::vector<coordinator::state_holder>& who) const {
+    std::vector<std::string> out;
+    for (const coordinator::state_holder& one : who)
+      out.push_back(me->core().nodes.name_of(one.who));
+    return out;
   }
   run_work work() { return {me, me->state_->record, me->patience()}; }
 
@@ -335,10 +342,7 @@ void coordinator_shell::action_handler::operator()(
                     core.run.requests.stops();
   if (!last)
     of.patience = 0s;
-  std::vector<std::string> workers;
-  for (const coordinator::state_holder& one : what.from)
-    workers.push_back(core.nodes.name_of(one.who));
-  me->state_->background.save_checkpoint(of, what, workers);
+  me->state_->background.save_checkpoint(of, what, names_of(what.from));
 }
 
 /// What a user should see though the run goes on.

@@ -6,13 +6,12 @@
 /// that names the worker; disk_full and run_dir_unusable of the file.
 #pragma once
 
-#include "actors/state_note.hpp"
+#include "actors/gathered_pieces.hpp"
 #include "data/model/checkpoint_store.hpp"
-#include "data/transfer/chunk_service.hpp"
 #include "runtime/base/ids.hpp"
 
 #include <cstdint>
-#include <memory>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,14 +19,9 @@ namespace ballast::actors {
 
 class gathered_state {
 public:
-  struct holder {
-    std::string name;
-    std::string address;
-  };
-
   /// Asks all of them what they have; that together it is the state after that
   /// step, or throws.
-  gathered_state(step_number after, const std::vector<holder>& by_rank,
+  gathered_state(step_number after, const std::vector<image_holder>& by_rank,
                  const std::string& token);
   ~gathered_state();
 
@@ -37,10 +31,11 @@ public:
 
 private:
   struct source;
-  void ask(source& from) const;
+  void ask(source& from, const std::string& token) const;
   void check() const;
   bool write_there(source& from, const data::unfinished_state& into) const;
-  void bring(source& from, const data::unfinished_state& into) const;
+  void bring_all(source& from, const data::unfinished_state& into) const;
+  void with(const source& from, const std::function<void()>& work) const;
 
   const step_number after_;
   std::vector<source> sources_; // by rank

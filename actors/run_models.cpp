@@ -3,7 +3,6 @@
 #include "data/model/checkpoint_store.hpp"
 #include "data/model/safetensors.hpp"
 #include "data/model/state_blocks.hpp"
-#include "data/model/streamed_weights.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/fault_point.hpp"
 #include "store/damaged_tail.hpp"
@@ -32,6 +31,8 @@ step_number step_in(data::tensor_file& file) {
   return step_number{std::strtoull(file.metadata["step"].c_str(), nullptr, 10)};
 }
 
+constexpr data::writing_points model_points{.write = "model.write",
+                                            .sync = "model.sync"};
 constexpr const char* unchecked_model = "model.safetensors.unchecked";
 
 } // namespace
@@ -79,29 +80,27 @@ saved_model run_models::publish_staged(const std::filesystem::path& staged,
   return {{}, sha256, step, {}};
 }
 
-saved_model run_models::publish(const pieces& safetensors,
-                                const std::string& weights_sha256,
-                                step_number step) {
-  const std::filesystem::path staged = directory_.file(unchecked_model);
-  data::streamed_weights weights("the fetched model");
-  directory_.write_file(
-      unchecked_model,
-      [&] {
-        std::string piece = safetensors();
-        weights.update(piece);
-        return piece;
-      },
-      store::outlives::power);
-  const std::string found = weights.hex_digest();
-  if (!weights_sha256.empty() && found != weights_sha256) {
-    std::filesystem::remove(staged);
-    throw ballast_error(errc::digest_mismatch,
-                        "the fetched model is not the one that the workers "
-                        "ended with (" +
-                            weights_sha256.substr(0, 12) +
-                            "...); it is not published");
+saved_model run_models::publish(const source& from, step_number step) {
+  // A folder of its own: what lies beside the file is the file's alone.
+  const std::filesystem::path folder = directory_.tmp() / "model";
+  const std::filesystem::path staged = folder / "model.safetensors";
+  std::error_code problem;
+  std::filesystem::remove_all(folder, problem); // of an earlier life
+  saved_model out;
+  try {
+    std::filesystem::create_directory(folder, problem);
+    const data::unfinished_state file(staged, from.bytes, model_points);
+    const std::string sha256 = from.write(file);
+    file.end();
+    // Despite the umask, as of other files of the run.
+    std::filesystem::permissions(staged, std::filesystem::perms(0644), problem);
+    out = publish_staged(staged, sha256, step);
+  } catch (...) {
+    std::filesystem::remove_all(folder, problem);
+    throw;
   }
-  return publish_staged(staged, found, step);
+  std::filesystem::remove_all(folder, problem);
+  return out;
 }
 
 saved_model run_models::publish_checkpoint(const std::string& path,

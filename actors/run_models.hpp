@@ -5,6 +5,7 @@
 
 #include "actors/run_notices.hpp"
 #include "data/model/safetensors.hpp"
+#include "data/model/unfinished_state.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/coordinator/actions.hpp"
 #include "store/run_directory.hpp"
@@ -21,15 +22,15 @@ public:
   run_models(const store::run_directory& directory, const run_notices& notices)
       : directory_(directory), notices_(notices) {}
 
-  /// Gives a safetensors file piece by piece; nothing at its end. May throw.
-  using pieces = std::function<std::string()>;
+  /// Who writes a model's file, which has so many bytes, and tells its
+  /// weights_sha256. May throw; then there is no file.
+  struct source {
+    uint64_t bytes = 0;
+    std::function<std::string(const data::unfinished_state&)> write;
+  };
 
-  /// Publishes model.safetensors, unless its parameters are not those that
-  /// every worker ended with: ballast_error{digest_mismatch}. Without a hash
-  /// (one worker had nobody to agree with) they are what came, piece by piece
-  /// against the sender's checksum.
-  saved_model publish(const pieces& safetensors,
-                      const std::string& weights_sha256, step_number step);
+  /// Publishes model.safetensors.
+  saved_model publish(const source& from, step_number step);
   /// The same of the parameters in a checkpoint.
   saved_model publish_checkpoint(const std::string& file, step_number step);
 

@@ -1,5 +1,6 @@
 #include "actors/state_note.hpp"
 
+#include "data/base/content_hash.hpp"
 #include "runtime/base/json_text.hpp"
 
 #include <charconv>
@@ -13,9 +14,12 @@ namespace {
 constexpr std::string_view blob_prefix = "checkpoint-";
 constexpr std::string_view note_suffix = "/note";
 constexpr std::string_view write_suffix = "/write ";
+constexpr std::string_view hash_prefix = "model/hash ";
+constexpr std::string_view checked = "checked";
+constexpr std::string_view plain = "plain";
 constexpr uint64_t part_page_bytes = 4096;
 // Answers of a write_order.
-constexpr std::string_view written = "written";
+constexpr std::string_view written = "written ";
 constexpr std::string_view not_here = "not here";
 constexpr std::string_view full = "disk full: ";
 constexpr std::string_view failed = "failed: ";
@@ -32,6 +36,15 @@ std::string_view next_word(std::string_view& rest) {
   const std::string_view out = rest.substr(0, end);
   rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
   return out;
+}
+
+bool read_range(std::string_view& rest, byte_range& out) {
+  return read_number(next_word(rest), out.from) &&
+         read_number(next_word(rest), out.to) && out.from <= out.to;
+}
+
+std::string text_of(const byte_range& what) {
+  return std::to_string(what.from) + " " + std::to_string(what.to);
 }
 
 } // namespace
@@ -79,65 +92,107 @@ state_note read_note(const std::string& text) {
                       "what it says of its part is not understood");
 }
 
+std::string checksum_of(std::string_view bytes) {
+  data::content_hash hash;
+  hash.update(bytes);
+  return data::hex16(hash.digest());
+}
+
 std::string state_blob(step_number after) {
   return std::string(blob_prefix) + to_string(after);
 }
 
-std::string note_blob(step_number after) {
-  return state_blob(after) + std::string(note_suffix);
+std::optional<step_number> step_of_state(std::string_view image) {
+  uint64_t step = 0;
+  if (!image.starts_with(blob_prefix) ||
+      !read_number(image.substr(blob_prefix.size()), step))
+    return std::nullopt;
+  return step_number{step};
+}
+
+std::string note_blob(const std::string& image) {
+  return image + std::string(note_suffix);
+}
+
+std::optional<std::string> image_of_note(std::string_view name) {
+  if (!name.ends_with(note_suffix))
+    return std::nullopt;
+  name.remove_suffix(note_suffix.size());
+  return std::string(name);
 }
 
 std::string write_blob(const write_order& what) {
-  return state_blob(what.after) + std::string(write_suffix) +
-         std::to_string(what.at) + " " + what.to.token + " " +
-         what.to.file.string();
-}
-
-bool is_note(std::string_view name, step_number& after) {
-  uint64_t step = 0;
-  if (!name.starts_with(blob_prefix) || !name.ends_with(note_suffix))
-    return false;
-  name.remove_prefix(blob_prefix.size());
-  name.remove_suffix(note_suffix.size());
-  if (!read_number(name, step))
-    return false;
-  after = step_number{step};
-  return true;
+  return what.image + std::string(write_suffix) + text_of(what.part) + " " +
+         what.to.token + " " + what.to.file.string();
 }
 
 std::optional<write_order> read_write_order(std::string_view name) {
   const size_t end = name.find(write_suffix);
-  if (!name.starts_with(blob_prefix) || end == std::string_view::npos)
+  if (end == std::string_view::npos || end == 0)
     return std::nullopt;
-  uint64_t step = 0;
   write_order out;
+  out.image = name.substr(0, end);
   std::string_view rest = name.substr(end + write_suffix.size());
-  if (!read_number(name.substr(blob_prefix.size(), end - blob_prefix.size()),
-                   step) ||
-      !read_number(next_word(rest), out.at))
+  if (!read_range(rest, out.part))
     return std::nullopt;
-  out.after = step_number{step};
   out.to.token = next_word(rest);
   out.to.file = rest; // may have blanks
   return out;
 }
 
-std::string write_answer(bool was_here, const failure& problem) {
+std::string write_answer(const std::optional<std::string>& sum,
+                         const failure& problem) {
   if (problem)
     return std::string(problem.code == errc::disk_full ? full : failed) +
            problem.message;
-  return std::string(was_here ? written : not_here);
+  return sum ? std::string(written) + *sum : std::string(not_here);
 }
 
-bool read_write_answer(std::string_view text) {
-  if (text == written || text == not_here)
-    return text == written;
+std::optional<std::string> read_write_answer(std::string_view text) {
+  if (text == not_here)
+    return std::nullopt;
+  if (text.starts_with(written))
+    return std::string(text.substr(written.size()));
   for (const auto& [prefix, code] : {std::pair(full, errc::disk_full),
                                      std::pair(failed, errc::run_dir_unusable)})
     if (text.starts_with(prefix))
       throw ballast_error(code, std::string(text.substr(prefix.size())));
   throw ballast_error(errc::invalid_data,
                       "what it says of its writing is not understood");
+}
+
+std::string hash_blob(const hash_order& what) {
+  return std::string(hash_prefix) + text_of(what.part) + " " +
+         std::string(what.checked ? checked : plain);
+}
+
+std::optional<hash_order> read_hash_order(std::string_view name) {
+  if (!name.starts_with(hash_prefix))
+    return std::nullopt;
+  name.remove_prefix(hash_prefix.size());
+  hash_order out;
+  if (!read_range(name, out.part) || (name != checked && name != plain))
+    return std::nullopt;
+  out.checked = name == checked;
+  return out;
+}
+
+std::string text_of(const hash_answer& what) {
+  return json_text(nlohmann::json{{"xxh64", what.xxh64},
+                                  {"sha256", what.whole.sha256},
+                                  {"digest", what.whole.digest}});
+}
+
+hash_answer read_hash_answer(const std::string& text) {
+  try {
+    const nlohmann::json in = nlohmann::json::parse(text);
+    return {in.at("xxh64").get<std::string>(),
+            {in.at("sha256").get<std::string>(),
+             in.at("digest").get<std::string>()}};
+  } catch (const nlohmann::json::exception&) {
+    throw ballast_error(errc::invalid_data,
+                        "what it says of its hash is not understood");
+  }
 }
 
 } // namespace ballast::actors

@@ -1,12 +1,15 @@
-/// What a worker says of its copy of a part of the state, and the blob names by
-/// which its copy is asked for (state_snapshot.hpp). Pure.
+/// What a worker says of an image, a file that it has in memory, and the blob
+/// names by which it is asked for that: its copy of a part of the state
+/// (state_snapshot.hpp), or the final parameters (served_model.hpp). Pure.
 ///
 ///   checkpoint-12@33554432   the bytes of the file from there on, a piece
 ///   checkpoint-12/note       a state_note
 ///   checkpoint-12/write ...  write a piece into the coordinator's file
+///   model/hash ...           go on with the hashes of all of it
 #pragma once
 
 #include "data/model/state_checksums.hpp"
+#include "data/model/streamed_weights.hpp"
 #include "data/model/unfinished_state.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/ids.hpp"
@@ -41,25 +44,48 @@ std::string text_of(const state_note& what);
 /// Throws ballast_error{invalid_data}.
 state_note read_note(const std::string& text);
 
-/// The blob of a copy, which travels in pieces (blob_pieces.hpp).
-std::string state_blob(step_number after);
-std::string note_blob(step_number after);
+/// XXH64, as notes and answers have it.
+std::string checksum_of(std::string_view bytes);
 
-/// "Write the piece that begins there into this file yourself."
+/// The names of images, which travel in pieces (blob_pieces.hpp).
+std::string state_blob(step_number after);
+constexpr const char* model_blob = "model";
+/// Of a copy of the state; nothing: it is another image.
+std::optional<step_number> step_of_state(std::string_view image);
+
+std::string note_blob(const std::string& image);
+/// Of which image a note is asked for; nothing: for none.
+std::optional<std::string> image_of_note(std::string_view name);
+
+/// "Write these bytes of the image into this file yourself." No bytes: "do you
+/// see it?"
 struct write_order {
-  step_number after{};
-  uint64_t at = 0;
+  std::string image;
+  byte_range part;
   data::shared_place to;
 };
 std::string write_blob(const write_order& what);
-
-/// What a name asks for.
-bool is_note(std::string_view name, step_number& after);
 std::optional<write_order> read_write_order(std::string_view name);
-/// The answer to a write_order: the file was not here, or what went wrong, or
-/// nothing did.
-std::string write_answer(bool was_here, const failure& problem);
-/// False: it was not here. Throws what went wrong.
-bool read_write_answer(std::string_view text);
+/// What came of it: the checksum of what was written, which may be empty;
+/// nothing: the file is not here; or what went wrong.
+std::string write_answer(const std::optional<std::string>& written,
+                         const failure& problem);
+/// Throws what went wrong.
+std::optional<std::string> read_write_answer(std::string_view text);
+
+/// "Hash these bytes of the model, behind those before."
+struct hash_order {
+  byte_range part;
+  bool checked = false; // by more than the SHA-256: checksum, digest
+};
+struct hash_answer {
+  std::string xxh64;                    // of these bytes, if checked
+  data::streamed_weights::hashes whole; // with the last bytes of the model
+};
+std::string hash_blob(const hash_order& what);
+std::optional<hash_order> read_hash_order(std::string_view name);
+std::string text_of(const hash_answer& what);
+/// Throws ballast_error{invalid_data}.
+hash_answer read_hash_answer(const std::string& text);
 
 } // namespace ballast::actors

@@ -1,6 +1,5 @@
 #include "actors/state_snapshot.hpp"
 
-#include "data/base/content_hash.hpp"
 #include "monitor/logs/log.hpp"
 #include "runtime/base/thread_name.hpp"
 
@@ -22,12 +21,6 @@ constexpr size_t page_bytes = 4096;
 /// A file is hashed in parts of so many bytes, so that several threads can
 /// check it.
 constexpr uint64_t hashed_bytes = uint64_t{64} << 20;
-
-std::string checksum_of(std::string_view bytes) {
-  data::content_hash hash;
-  hash.update(bytes);
-  return data::hex16(hash.digest());
-}
 
 } // namespace
 
@@ -150,7 +143,7 @@ bool state_snapshot::took(std::string_view blob, uint64_t end) {
 }
 
 bool state_snapshot::with_piece(
-    std::string_view blob, uint64_t at,
+    std::string_view blob, uint64_t at, uint64_t most,
     const std::function<void(std::string_view)>& use) {
   if (!holds(blob))
     return false;
@@ -159,7 +152,7 @@ bool state_snapshot::with_piece(
     const std::shared_lock memory(memory_);
     if (at < part_.from || at > part_.to)
       return false;
-    end = at + std::min(piece_bytes, part_.to - at);
+    end = at + std::min(most, part_.to - at);
     use({reinterpret_cast<const char*>(room_.data()) + (at - part_.from),
          end - at});
   }
@@ -169,20 +162,17 @@ bool state_snapshot::with_piece(
 std::optional<std::string> state_snapshot::read(std::string_view blob,
                                                 uint64_t at) {
   std::string out;
-  if (!with_piece(blob, at, [&](std::string_view bytes) { out = bytes; }))
+  const auto copy = [&](std::string_view bytes) { out = bytes; };
+  if (!with_piece(blob, at, piece_bytes, copy))
     return std::nullopt;
   return out;
 }
 
-std::optional<bool> state_snapshot::write(const write_order& what) {
-  if (!sees(what.to))
-    return false;
-  const auto write = [&](std::string_view bytes) {
-    data::write_synced(what.to, what.at, bytes);
-  };
-  if (!with_piece(state_blob(what.after), what.at, write))
-    return std::nullopt;
-  return true;
+bool state_snapshot::write(const write_order& what) {
+  return with_piece(what.image, what.part.from, what.part.to - what.part.from,
+                    [&](std::string_view bytes) {
+                      data::write_synced(what.to, what.part.from, bytes);
+                    });
 }
 
 state_note state_snapshot::note(step_number after) {

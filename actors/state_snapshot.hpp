@@ -57,16 +57,16 @@ public:
   /// The piece from that byte of the file on; shorter than piece_bytes at the
   /// part's end. Nothing: it is not of the newest copy, or not of its part.
   std::optional<std::string> read(std::string_view blob, uint64_t at);
-  /// Writes the same piece into the file; false: that is not here. Nothing: as
-  /// above. Throws as write_synced() does.
-  std::optional<bool> write(const write_order& what);
+  /// Writes bytes of it into the file that sees(). False: as above. Throws as
+  /// write_synced() does.
+  bool write(const write_order& what);
 
 private:
   using clock = std::chrono::steady_clock;
   void start(std::function<void()> work);
   bool holds(std::string_view blob);
   bool took(std::string_view blob, uint64_t end);
-  bool with_piece(std::string_view blob, uint64_t at,
+  bool with_piece(std::string_view blob, uint64_t at, uint64_t most,
                   const std::function<void(std::string_view)>& use);
 
   std::thread worker_;       // of the thread that steps

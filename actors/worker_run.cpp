@@ -3,6 +3,7 @@
 #include "actors/state_fetch.hpp"
 #include "actors/this_machine.hpp"
 #include "monitor/logs/log.hpp"
+#include "runtime/base/thread_name.hpp"
 #include "runtime/job/memory_need.hpp"
 
 #include <algorithm>
@@ -29,42 +30,64 @@ void build_replica(worker_run& run, const assignment& order) {
 }
 
 /// The model stands still while it is fetched, as the run is at its end.
-std::string model_piece(worker_run& run, uint64_t at) {
-  std::shared_ptr<const replica_image> image;
-  {
-    const std::lock_guard lock(run.serving);
-    if (at == 0 || run.served_model == nullptr)
-      run.served_model = std::make_shared<const replica_image>(
-          model_image(run.trained, run.name));
-    image = run.served_model;
-  }
-  const uint64_t size = image->file.bytes();
-  std::string out(std::min(piece_bytes, size - std::min(at, size)), '\0');
-  image->file.copy(at, out);
-  return out;
+/// Whoever asks for a note begins to fetch it.
+std::shared_ptr<served_model> model_of(worker_run& run, bool anew) {
+  const std::lock_guard lock(run.serving);
+  if (anew || run.model == nullptr)
+    run.model = std::make_shared<served_model>(
+        model_image(run.trained, run.name), run.trained.state.held.step);
+  // Whoever begins to fetch it knows that all ranks are at their end.
+  if (anew && !run.forgotten.valid())
+    run.forgotten = std::async(std::launch::async, [&of = run.trained] {
+      name_this_thread("bl-forget");
+      forget_gradients(of);
+    });
+  return run.model;
+}
+
+std::optional<std::string> note(worker_run& run, const std::string& image) {
+  if (image == model_blob)
+    return model_of(run, true)->note();
+  if (const auto after = step_of_state(image))
+    return text_of(run.snapshot.note(*after));
+  return std::nullopt;
 }
 
 std::optional<std::string> written_piece(worker_run& run,
                                          const write_order& what) {
   try {
-    const auto done = run.snapshot.write(what);
-    return done ? std::optional(write_answer(*done, {})) : std::nullopt;
+    if (!sees(what.to))
+      return write_answer({}, {});
+    if (what.image == model_blob)
+      return write_answer(model_of(run, false)->write(what), {});
+    if (!run.snapshot.write(what))
+      return std::nullopt;
+    return write_answer("", {});
   } catch (const ballast_error& e) {
-    return write_answer(true, e.what_failed());
+    return write_answer({}, e.what_failed());
   }
 }
 
+std::optional<std::string> hashed_piece(worker_run& run,
+                                        const hash_order& what) {
+  const auto found = model_of(run, false)->hash(what);
+  return found ? std::optional(text_of(*found)) : std::nullopt;
+}
+
 std::optional<std::string> piece(worker_run& run, const std::string& name) {
-  step_number after{};
-  if (is_note(name, after))
-    return text_of(run.snapshot.note(after));
+  if (const auto image = image_of_note(name))
+    return note(run, *image);
   if (const auto order = read_write_order(name))
     return written_piece(run, *order);
+  if (const auto order = read_hash_order(name))
+    return hashed_piece(run, *order);
   std::string blob;
   uint64_t at = 0;
   if (!read_piece_name(name, blob, at))
     return std::nullopt;
-  return blob == "model" ? model_piece(run, at) : run.snapshot.read(blob, at);
+  if (blob == model_blob)
+    return model_of(run, false)->read(at);
+  return run.snapshot.read(blob, at);
 }
 
 } // namespace

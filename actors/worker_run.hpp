@@ -8,6 +8,7 @@
 #include "actors/replica.hpp"
 #include "actors/run_data.hpp"
 #include "actors/sample_trace.hpp"
+#include "actors/served_model.hpp"
 #include "actors/state_snapshot.hpp"
 #include "data/augment/image_augment.hpp"
 #include "gpu/step_executor.hpp"
@@ -16,6 +17,7 @@
 #include "runtime/worker/lifecycle.hpp"
 
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -45,9 +47,10 @@ struct worker_run {
   replica trained;
   state_snapshot snapshot; // of it, for checkpoints; any thread may read it
   std::mutex serving;      // guards the next
-  std::shared_ptr<const replica_image> served_model;
-  bool built = false;     // the replica, to its last buffer
-  bool has_state = false; // the replica: of some step
+  std::shared_ptr<served_model> model;
+  std::future<void> forgotten; // the gradients, once the model is fetched
+  bool built = false;          // the replica, to its last buffer
+  bool has_state = false;      // the replica: of some step
   std::optional<sample_trace> trace;
   // -- guarded by the engine
   std::shared_ptr<collectives::collective_opening>

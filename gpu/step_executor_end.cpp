@@ -1,6 +1,7 @@
 /// The part of step_executor after the steps: the evaluation at the end of an
 /// epoch, and the end of the run.
 #include "data/model/safetensors.hpp"
+#include "data/model/weights_digest.hpp"
 #include "gpu/step_executor.hpp"
 #include "gpu/step_helpers.hpp"
 
@@ -17,7 +18,7 @@ constexpr uint32_t evaluation_rows = 512;
 /// evaluated.
 constexpr size_t evaluations_max = 16'384;
 
-std::string sha256_of(const step_executor::parts& of) {
+std::string parameters_digest(const step_executor::parts& of) {
   host_rooms room;
   const std::span<const float> values =
       on_host(*of.device, of.memory.parameters.get(), of.memory.count, room);
@@ -25,7 +26,7 @@ std::string sha256_of(const step_executor::parts& of) {
   for (const parameter_info& one : of.model->parameters())
     tensors.push_back(
         {one.name, one.shape, values.subspan(one.offset, one.count)});
-  return weights_sha256(tensors);
+  return data::digest_of(tensors, uint32_t(of.image_threads));
 }
 
 } // namespace
@@ -89,11 +90,10 @@ void step_executor::finish() {
   message.step = step_number{value(core_->stands_at().step) - 1};
   message.stopped = core_->stopped();
   finite_.check_parameters(with_.state->held.step);
-  // Alone it has nobody to agree with: who writes the model takes its hash
-  // meanwhile, and the disk does not wait for this one. A run that is stopped
-  // may end without a model.
+  // Alone it has nobody to agree with. A run that is stopped may end without a
+  // model.
   if (group_->size() > 1 || message.stopped)
-    message.weights_sha256 = sha256_of(with_);
+    message.weights_digest = parameters_digest(with_);
   listener_.report(std::move(message));
 }
 

@@ -167,24 +167,33 @@ uint64_t safetensors_image::bytes() const {
   return out;
 }
 
-void safetensors_image::copy(uint64_t at, std::span<char> to) const {
-  const auto take = [&](std::span<const char> piece) {
+void safetensors_image::visit(
+    uint64_t at, uint64_t count,
+    const std::function<void(std::string_view)>& use) const {
+  const auto take = [&](std::string_view piece) {
     if (at >= piece.size()) {
       at -= piece.size();
       return;
     }
-    const size_t count = std::min(to.size(), piece.size() - size_t(at));
-    std::memcpy(to.data(), piece.data() + at, count);
-    to = to.subspan(count);
+    piece = piece.substr(at, count);
+    use(piece);
+    count -= piece.size();
     at = 0;
   };
   take(header);
   for (const tensor_view& tensor : tensors) {
-    if (to.empty())
+    if (count == 0)
       return;
     take({reinterpret_cast<const char*>(tensor.values.data()),
           tensor.values.size_bytes()});
   }
+}
+
+void safetensors_image::copy(uint64_t at, std::span<char> to) const {
+  visit(at, to.size(), [&](std::string_view piece) {
+    std::memcpy(to.data(), piece.data(), piece.size());
+    to = to.subspan(piece.size());
+  });
 }
 
 safetensors_image image_of(const std::vector<tensor_view>& tensors,

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <span>
@@ -50,6 +51,9 @@ struct safetensors_image {
   uint64_t bytes() const;
   /// Its bytes from `at` on, as many as `to` takes. Precondition: it has them.
   void copy(uint64_t at, std::span<char> to) const;
+  /// The same bytes where they lie, one span behind the other.
+  void visit(uint64_t at, uint64_t count,
+             const std::function<void(std::string_view)>& use) const;
 };
 
 /// Tensors in the order of their names. Errors: internal (duplicate names,

@@ -9,8 +9,10 @@
 
 namespace ballast::data {
 
-streamed_weights::streamed_weights(const std::string& name)
-    : file_(
+streamed_weights::streamed_weights(const std::string& name, bool with_digest)
+    : digest_(with_digest ? std::optional<weights_digest>(std::in_place)
+                          : std::nullopt),
+      file_(
           name,
           [this, name](const std::vector<tensor_place>& tensors,
                        std::map<std::string, std::string> metadata) {
@@ -28,13 +30,16 @@ streamed_weights::streamed_weights(const std::string& name)
                                          "of their names");
           },
           [this](size_t tensor, uint64_t /*at*/, std::string_view bytes) {
-            if (counts_[tensor])
-              hash_.update(std::as_bytes(std::span(bytes)));
+            if (!counts_[tensor])
+              return;
+            hash_.update(std::as_bytes(std::span(bytes)));
+            if (digest_)
+              digest_->update(bytes);
           }) {}
 
-std::string streamed_weights::hex_digest() {
+streamed_weights::hashes streamed_weights::end() {
   file_.end();
-  return hash_.hex_digest();
+  return {hash_.hex_digest(), digest_ ? digest_->hex_digest() : ""};
 }
 
 } // namespace ballast::data

@@ -49,12 +49,13 @@ unique_fd open_to_write(const fs::path& path, int how) {
 
 } // namespace
 
-unfinished_state::unfinished_state(fs::path file, uint64_t bytes)
+unfinished_state::unfinished_state(fs::path file, uint64_t bytes,
+                                   const writing_points& points)
     : file_(std::move(file)), bytes_(bytes), token_(new_token()),
-      fd_(open_to_write(file_, O_CREAT | O_TRUNC)) {
+      points_(points), fd_(open_to_write(file_, O_CREAT | O_TRUNC)) {
   if (!fd_)
     writing_failed(file_, "make");
-  reach_writing("checkpoint.write", file_);
+  reach_writing(points_.write, file_);
   take_space(fd_.get(), bytes_, file_);
   const fs::path beside = token_beside(file_);
   const unique_fd token = open_to_write(beside, O_CREAT | O_TRUNC);
@@ -72,7 +73,7 @@ void unfinished_state::write(uint64_t at, std::string_view bytes) const {
 }
 
 void unfinished_state::end() const {
-  reach_writing("checkpoint.sync", file_);
+  reach_writing(points_.sync, file_);
   if (::fdatasync(fd_.get()) != 0)
     writing_failed(file_, "sync");
   if (::unlink(token_beside(file_).c_str()) != 0)

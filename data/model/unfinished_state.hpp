@@ -1,4 +1,4 @@
-/// The state file of a checkpoint under way: it has its size from the start,
+/// The file of a state or a model under way: it has its size from the start,
 /// and its parts are written side by side, by threads of its owner or by other
 /// processes that see the same file system. What proves that they do is a token
 /// in a file beside it.
@@ -17,10 +17,17 @@
 
 namespace ballast::data {
 
+/// The names of points at which a test may let it fail.
+struct writing_points {
+  const char* write = "checkpoint.write";
+  const char* sync = "checkpoint.sync";
+};
+
 class unfinished_state {
 public:
   /// Takes the space for so many bytes. `file` is not there.
-  unfinished_state(std::filesystem::path file, uint64_t bytes);
+  unfinished_state(std::filesystem::path file, uint64_t bytes,
+                   const writing_points& points = {});
 
   const std::filesystem::path& file() const { return file_; }
   uint64_t bytes() const { return bytes_; }
@@ -33,6 +40,7 @@ private:
   const std::filesystem::path file_;
   const uint64_t bytes_;
   const std::string token_;
+  const writing_points points_;
   unique_fd fd_;
 };
 

@@ -115,11 +115,17 @@ struct write_event {
 };
 /// workers.json changed.
 struct write_workers {};
-/// Get the final parameters from a worker and publish model.safetensors.
-struct fetch_model {
-  worker_id from{};
+/// Who has the parameters, or a part of a copy of the training state, and where
+/// it is asked.
+struct state_holder {
+  worker_id who{};
   std::string address;
-  std::string weights_sha256;
+};
+/// Get the final parameters from these workers together and publish
+/// model.safetensors.
+struct fetch_model {
+  std::vector<state_holder> from;
+  std::string weights_digest; // that they agreed on; empty: there was only one
   step_number step{};
 };
 /// Nobody has the final parameters any more: publish those of this checkpoint.
@@ -127,11 +133,6 @@ struct fetch_model {
 struct publish_model {
   std::string checkpoint; // its file
   step_number step{};
-};
-/// Who has a part of a copy of the training state, and where it is asked.
-struct state_holder {
-  worker_id who{};
-  std::string address;
 };
 /// Get a copy of the training state after `step` from the workers that hold its
 /// parts, and publish it as a checkpoint; answered with on_checkpoint.

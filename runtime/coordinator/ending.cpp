@@ -14,7 +14,7 @@ namespace {
 failure wrong_end(const coordinator_parts& p, const generation_state& members) {
   const worker_finished& first = members.finished.begin()->second;
   for (const auto& [who, other] : members.finished)
-    if (other.weights_sha256 != first.weights_sha256 ||
+    if (other.weights_digest != first.weights_digest ||
         other.step != first.step)
       return {errc::digest_mismatch,
               "workers " + p.nodes.name_of(first.worker) + " and " +
@@ -29,26 +29,35 @@ failure wrong_end(const coordinator_parts& p, const generation_state& members) {
   return {};
 }
 
-/// Asks every worker once. A death meanwhile needs no other answer than the
-/// failure of the fetch.
+/// Those to ask next: all together, then each by itself. Nobody: all of them
+/// were asked in vain.
+std::vector<state_holder> next_asked(final_model& model,
+                                     const std::vector<state_holder>& here) {
+  if (here.size() > 1 && model.ask_together())
+    return here;
+  for (const state_holder& one : here)
+    if (model.ask(one.who))
+      return {one};
+  return {};
+}
+
+/// A death meanwhile needs no other answer than the failure of the fetch.
 void fetch_from_any(coordinator_parts& p, const std::string& problem) {
   const generation_state& members = *p.members.members();
-  bool here = false;
-  for (size_t rank = 0; rank < members.workers.size(); ++rank) {
-    worker_id who = members.workers[rank];
-    if (!p.nodes.connected(who))
-      continue;
-    here = true;
-    if (p.run.model.ask(who)) {
-      p.out.put(fetch_model{who, members.data_addresses[rank],
-                            p.run.model.sha256(), p.run.steps.last().step});
-      return;
-    }
+  std::vector<state_holder> here;
+  for (size_t rank = 0; rank < members.workers.size(); ++rank)
+    if (p.nodes.connected(members.workers[rank]))
+      here.push_back({members.workers[rank], members.data_addresses[rank]});
+  std::vector<state_holder> asked = next_asked(p.run.model, here);
+  if (!asked.empty()) {
+    p.out.put(fetch_model{std::move(asked), p.run.model.digest(),
+                          p.run.steps.last().step});
+    return;
   }
   std::string why =
       "no worker is left that the final model could be fetched from: " +
       problem;
-  if (!here) // but others will come, and do the last steps again
+  if (here.empty()) // but others will come, and do the last steps again
     return go_back(p, std::move(why));
   // Dead, and its connection not seen to close yet; or frozen, or cut off for
   // a while. The model is still in its memory.
@@ -73,7 +82,7 @@ void on(coordinator_parts& p, const worker_finished& message, instant) {
   pending_plans* pending = p.members.pending();
   p.members.become(finishing{std::move(members),
                              pending ? std::move(*pending) : pending_plans{}});
-  p.run.model.begin(first.weights_sha256);
+  p.run.model.begin(first.weights_digest);
   p.out.put(journal_commit{first.step, p.run.steps.last().epoch});
   p.out.put(write_workers{});
   // The copy of the state that a stopped run goes on from, then the model.

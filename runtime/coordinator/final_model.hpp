@@ -14,12 +14,16 @@ namespace ballast::coordinator {
 class final_model {
 public:
   /// All have finished with these parameters.
-  void begin(std::string weights_sha256) {
-    sha256_ = std::move(weights_sha256);
+  void begin(std::string weights_digest) {
+    digest_ = std::move(weights_digest);
+    sha256_.clear();
+    asked_together_ = false;
     asked_.clear();
     search_.reset();
   }
-  /// Each is asked once in a round: true if it was not yet.
+  /// First of all they are asked together: true if they were not yet.
+  bool ask_together() { return !std::exchange(asked_together_, true); }
+  /// Then each by itself, once in a round: true if it was not yet.
   bool ask(worker_id who) { return asked_.insert(who).second; }
   /// All were asked in vain: the next round comes later.
   void in_vain(std::string why);
@@ -32,13 +36,18 @@ public:
 
   /// It is published.
   void saved(const std::string& weights_sha256, step_number step);
+  /// That the workers agreed on.
+  const std::string& digest() const { return digest_; }
+  /// Of what is published.
   const std::string& sha256() const { return sha256_; }
   /// Of model.safetensors; 0: there is none.
   step_number step() const { return step_; }
 
 private:
+  bool asked_together_ = false;
   std::set<worker_id> asked_;
   std::optional<model_search> search_;
+  std::string digest_;
   std::string sha256_;
   step_number step_{};
 };

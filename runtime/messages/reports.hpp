@@ -99,10 +99,10 @@ struct worker_finished {
   worker_id worker{};
   ballast::generation generation{};
   step_number step{};
-  bool stopped = false; // on request, before the last epoch's end
-  std::string weights_sha256;
+  bool stopped = false;       // on request, before the last epoch's end
+  std::string weights_digest; // empty: alone, so nobody has to agree
   auto fields() {
-    return std::tie(worker, generation, step, stopped, weights_sha256);
+    return std::tie(worker, generation, step, stopped, weights_digest);
   }
 };
 

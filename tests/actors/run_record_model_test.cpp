@@ -2,7 +2,7 @@
 // Method: a run's files, and models that two lives of it end with.
 #include "actors/run_record.hpp"
 #include "data/model/safetensors.hpp"
-#include "tests/store/pieces_of.hpp"
+#include "runtime/base/errors.hpp"
 #include "tests/store/temp_folder.hpp"
 
 #include <gtest/gtest.h>
@@ -19,10 +19,17 @@ protected:
   saved_model end_after(uint64_t step) {
     const std::vector<float> weight{float(step)};
     const std::vector<data::tensor_view> tensors{{"weight", {1}, weight}};
-    return record_.models().publish(
-        store::pieces_of(
-            {safetensors_bytes(tensors, {{"step", std::to_string(step)}})}),
-        weights_sha256(tensors), step_number{step});
+    return publish(safetensors_bytes(tensors, {{"step", std::to_string(step)}}),
+                   step_number{step});
+  }
+
+  saved_model publish(const std::string& file, step_number step) {
+    return record_.models().publish({file.size(),
+                                     [&](const data::unfinished_state& into) {
+                                       into.write(0, file);
+                                       return std::string("its hash");
+                                     }},
+                                    step);
   }
 
   float weight_in(const std::string& name) {
@@ -51,17 +58,18 @@ TEST_F(run_record_model, of_an_earlier_step_is_put_beside_a_later_one) {
       << second.note;
 }
 
-TEST_F(run_record_model, is_named_by_its_hash_where_nobody_told_one) {
-  const std::vector<float> weight{4, 5};
-  const std::vector<data::tensor_view> tensors{{"weight", {2}, weight}};
-  const auto publish = [&](const std::string& told) {
-    return record_.models().publish(
-        store::pieces_of({safetensors_bytes(tensors, {{"step", "7"}})}), told,
-        step_number{7});
-  };
-  EXPECT_EQ(publish("").weights_sha256, weights_sha256(tensors));
-  EXPECT_THROW(publish("another"), ballast_error);
-  EXPECT_EQ(weight_in("model.safetensors"), 4);
+TEST_F(run_record_model, stays_as_it_was_where_another_is_not_written) {
+  end_after(7);
+  EXPECT_THROW(record_.models().publish(
+                   {100,
+                    [](const data::unfinished_state& into) -> std::string {
+                      into.write(0, "the first bytes");
+                      throw ballast_error(errc::digest_mismatch, "differs");
+                    }},
+                   step_number{9}),
+               ballast_error);
+  EXPECT_EQ(weight_in("model.safetensors"), 7);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ / "run" / "tmp"));
 }
 
 TEST_F(run_record_model, takes_the_place_of_one_that_cannot_be_read) {

@@ -50,39 +50,67 @@ TEST(state_notes, are_refused_where_they_contradict_themselves) {
 }
 
 TEST(write_orders, are_read_as_they_were_written_whatever_the_path_is) {
-  const write_order before{step_number{3},
-                           uint64_t{1} << 40,
+  const write_order before{"checkpoint-3",
+                           {uint64_t{1} << 40, (uint64_t{1} << 40) + 7},
                            {"/a path/with@9/and \n so.safetensors", "token"}};
   const auto after = read_write_order(write_blob(before));
   ASSERT_TRUE(after);
-  EXPECT_EQ(after->after, before.after);
-  EXPECT_EQ(after->at, before.at);
+  EXPECT_EQ(after->image, before.image);
+  EXPECT_EQ(after->part, before.part);
   EXPECT_EQ(after->to.file, before.to.file);
   EXPECT_EQ(after->to.token, before.to.token);
 }
 
 TEST(write_orders, are_nothing_else_that_is_asked_for) {
-  step_number step{};
   for (const char* name :
-       {"model@0", "checkpoint-3@0", "checkpoint-3/note", "checkpoint-/write 0",
-        "checkpoint-x/write 0 t /f", "checkpoint-3/write x t /f"})
+       {"model@0", "checkpoint-3@0", "checkpoint-3/note", "/write 0 1 t /f",
+        "checkpoint-3/write x 1 t /f", "checkpoint-3/write 2 1 t /f"}) {
     EXPECT_FALSE(read_write_order(name)) << name;
-  EXPECT_TRUE(is_note("checkpoint-3/note", step));
-  EXPECT_EQ(step, step_number{3});
-  for (const char* name : {"checkpoint-3@0", "checkpoint-/note", "3/note"})
-    EXPECT_FALSE(is_note(name, step)) << name;
+    EXPECT_FALSE(read_hash_order(name)) << name;
+  }
 }
 
 TEST(write_orders, are_answered_by_what_came_of_them) {
-  EXPECT_TRUE(read_write_answer(write_answer(true, {})));
-  EXPECT_FALSE(read_write_answer(write_answer(false, {})));
-  EXPECT_FAILURE(
-      read_write_answer(write_answer(true, {errc::disk_full, "no space", {}})),
-      errc::disk_full, "no space");
-  EXPECT_FAILURE(read_write_answer(write_answer(
-                     true, {errc::run_dir_unusable, "cannot write", {}})),
+  EXPECT_EQ(read_write_answer(write_answer("0123456789abcdef", {})),
+            "0123456789abcdef");
+  EXPECT_EQ(read_write_answer(write_answer("", {})), "");
+  EXPECT_FALSE(read_write_answer(write_answer({}, {})).has_value());
+  EXPECT_FAILURE((void)read_write_answer(
+                     write_answer({}, {errc::disk_full, "no space", {}})),
+                 errc::disk_full, "no space");
+  EXPECT_FAILURE((void)read_write_answer(write_answer(
+                     {}, {errc::run_dir_unusable, "cannot write", {}})),
                  errc::run_dir_unusable, "cannot write");
-  EXPECT_FAILURE(read_write_answer("so"), errc::invalid_data, "not understood");
+  EXPECT_FAILURE((void)read_write_answer("so"), errc::invalid_data,
+                 "not understood");
+}
+
+TEST(images, are_asked_for_notes_by_their_names) {
+  EXPECT_EQ(image_of_note(note_blob(state_blob(step_number{3}))),
+            "checkpoint-3");
+  EXPECT_EQ(image_of_note(note_blob(model_blob)), "model");
+  EXPECT_FALSE(image_of_note("checkpoint-3@0"));
+  EXPECT_EQ(step_of_state("checkpoint-3"), step_number{3});
+  for (const char* name : {"model", "checkpoint-", "checkpoint-x", "3"})
+    EXPECT_FALSE(step_of_state(name)) << name;
+}
+
+TEST(hash_orders, and_their_answers_are_read_as_they_were_written) {
+  for (const bool checked : {false, true}) {
+    const auto after = read_hash_order(hash_blob({{5, 9}, checked}));
+    ASSERT_TRUE(after);
+    EXPECT_EQ(after->part, (byte_range{5, 9}));
+    EXPECT_EQ(after->checked, checked);
+  }
+  for (const char* name : {"model/hash 5", "model/hash 5 9", "model/hash",
+                           "model/hash 9 5 plain", "model/hash 5 9 so"})
+    EXPECT_FALSE(read_hash_order(name)) << name;
+  const hash_answer answer =
+      read_hash_answer(text_of(hash_answer{"a", {"b", "c"}}));
+  EXPECT_EQ(answer.xxh64, "a");
+  EXPECT_EQ(answer.whole.sha256, "b");
+  EXPECT_EQ(answer.whole.digest, "c");
+  EXPECT_FAILURE(read_hash_answer("{}"), errc::invalid_data, "not understood");
 }
 
 } // namespace

@@ -5,6 +5,7 @@
 
 #include "data/model/safetensors.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
@@ -143,10 +144,10 @@ TEST_F(state_snapshots, are_written_where_the_file_is_seen) {
     const uint64_t bytes = snapshot.note(step_number{7}).file_bytes;
     const data::unfinished_state file(path, bytes);
     const data::shared_place place{path, file.token()};
-    EXPECT_EQ(snapshot.write({step_number{7}, 0, {path, "another"}}), false);
-    EXPECT_FALSE(snapshot.write({step_number{6}, 0, place}).has_value());
+    EXPECT_FALSE(snapshot.write({"checkpoint-6", {0, 10}, place}));
     for (uint64_t at = 0; at < bytes; at += piece_bytes)
-      EXPECT_EQ(snapshot.write({step_number{7}, at, place}), true);
+      EXPECT_TRUE(snapshot.write(
+          {"checkpoint-7", {at, std::min(at + piece_bytes, bytes)}, place}));
     EXPECT_FALSE(snapshot.is_fetched());
   }
   std::ifstream in(path, std::ios::binary);

@@ -34,24 +34,27 @@ POINTS = {
     "checkpoint.sync": "steps", "checkpoint.rename": "steps",
     "history.sync": "steps",
     "undo.append": "back",
-    "model.fetch": "steps", "model.rename": "steps", "report.write": "steps",
+    "model.fetch": "steps", "model.write": "steps", "model.sync": "steps",
+    "model.rename": "steps", "report.write": "steps",
 }
 SAMPLE = ["checkpoint.fetch", "journal.commit", "journal.committed",
           "steps.append", "trace.write", "checkpoint.rename", "undo.append",
           "model.rename"]
 # Reached in tests of their own: rows move, a disk fails, a run is refused.
-ELSEWHERE = {"coordinator.listen", "copy.fetch", "fragment.find", "fragment.read",
-             "fragment.write", "reads.told", "run.discard",
-             "sink.appear", "worker.start"}
+ELSEWHERE = {"cache.link", "coordinator.listen", "copy.fetch", "fragment.find",
+             "fragment.read", "fragment.write", "kept.read", "kept.write",
+             "reads.told", "run.discard", "sink.appear", "spill.open",
+             "spill.write", "worker.start"}
 
 
 def points_of_the_code():
     found = set()
     for folder in ("store", "data", "monitor", "actors", "cli"):
-        for path in (ROOT / folder).rglob("*.cpp"):
+        for path in (ROOT / folder).rglob("*.?pp"):
             found |= set(re.findall(
-                r'(?:fault_point|fault_at|reach|file_|kept|emplace)\([^"()]*'
-                r'"([a-z]+\.[a-z]+)"|fault_name = "([a-z]+\.[a-z]+)"'
+                r'(?:fault_point|fault_at|reach|reach_writing|file_|kept|'
+                r'emplace)\([^"()]*"([a-z]+\.[a-z]+)"'
+                r'|(?:fault_name|write|sync) = "([a-z]+\.[a-z]+)"'
                 r'|"(file\.[a-z]+)"', path.read_text(encoding="utf-8")))
     return {name for names in found for name in names if name}
 

@@ -222,7 +222,7 @@ class Freed(BallastTest):
     FILES = {"cache.write": "/cache/", "journal.commit": "ledger.sqlite",
              "steps.append": "steps.jsonl", "events.append": "events.jsonl",
              "file.write.manifest.json": "manifest.json",
-             "file.write.model.safetensors.unchecked": "model.safetensors",
+             "model.write": "model.safetensors",
              "file.write.report.json": "report.json"}
 
     def arm(self, *points):
@@ -332,8 +332,7 @@ class Freed(BallastTest):
 
     def test_at_each_kind_of_write_in_turn(self):
         lines = ["steps.append", "journal.commit", "events.append"]
-        ends = ["file.write.model.safetensors.unchecked",
-                "file.write.report.json"]
+        ends = ["model.write", "file.write.report.json"]
         begins = ["cache.write", "file.write.manifest.json"]
         self.arm(*begins, *lines, *ends)
         self.environment["BALLAST_CACHE"] = str(self.folder / "cache")

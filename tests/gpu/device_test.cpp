@@ -160,7 +160,7 @@ struct result {
   std::vector<std::vector<float>> parameters; // by rank
   std::vector<float> states;                  // of rank 0
   double loss = 0;
-  std::string sha256;
+  std::string digest;
 };
 
 result train(cluster& c, const generation_start& how = {}) {
@@ -172,10 +172,10 @@ result train(cluster& c, const generation_start& how = {}) {
     if (!one->finished)
       return out;
     out.parameters.push_back(one->parameters());
-    EXPECT_EQ(one->finished->weights_sha256,
-              c.workers_[0]->finished->weights_sha256);
+    EXPECT_EQ(one->finished->weights_digest,
+              c.workers_[0]->finished->weights_digest);
   }
-  out.sha256 = c.workers_[0]->finished->weights_sha256;
+  out.digest = c.workers_[0]->finished->weights_digest;
   out.loss = c.workers_[0]->evaluated->loss;
   for (const auto& state : c.workers_[0]->update->state()) {
     std::vector<float> values(state.values.size());
@@ -187,7 +187,7 @@ result train(cluster& c, const generation_start& how = {}) {
 }
 
 void expect_equal(const result& got, const result& expected) {
-  EXPECT_EQ(got.sha256, expected.sha256);
+  EXPECT_EQ(got.digest, expected.digest);
   EXPECT_EQ(got.parameters, expected.parameters);
   EXPECT_EQ(got.states, expected.states);
   EXPECT_EQ(got.loss, expected.loss);

@@ -34,8 +34,8 @@ TEST(step_executor, trains_each_sample_once_per_epoch_and_ends_alike) {
     std::vector<double> expected = replay(c);
     for (auto& one : c.workers_) {
       ASSERT_TRUE(one->finished) << (one->failed ? one->failed->message : "");
-      EXPECT_EQ(one->finished->weights_sha256,
-                c.workers_[0]->finished->weights_sha256);
+      EXPECT_EQ(one->finished->weights_digest,
+                c.workers_[0]->finished->weights_digest);
       for (size_t j = 0; j < expected.size(); ++j)
         EXPECT_NEAR(one->parameters()[j], expected[j], 1e-5);
     }

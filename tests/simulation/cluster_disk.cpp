@@ -183,17 +183,21 @@ void cluster::publish(const coordinator::fetch_checkpoint& copy) {
 
 void cluster::publish(const coordinator::fetch_model& asked) {
   at_coordinator(some(1000, 5000), [this, what = asked] {
-    node_state* from = nullptr;
-    for (auto& [process, who] : nodes_)
-      if (who->id == what.from && who->alive)
-        from = who.get();
-    if (from && now_ < from->frozen_until) // it has a while to answer
-      return at_coordinator(from->frozen_until - now_,
-                            [this, what] { publish(what); });
-    if (!from || !from->holds)
-      return tell_core(
-          saved_model{{errc::unreachable, "nobody answers", {}}, {}, {}, {}});
-    publish_parameters(from->applied);
+    const node_state* last = nullptr;
+    for (const coordinator::state_holder& asked_one : what.from) {
+      const node_state* from = nullptr;
+      for (auto& [process, who] : nodes_)
+        if (who->id == asked_one.who && who->alive)
+          from = who.get();
+      if (from && now_ < from->frozen_until) // it has a while to answer
+        return at_coordinator(from->frozen_until - now_,
+                              [this, what] { publish(what); });
+      if (!from || !from->holds)
+        return tell_core(
+            saved_model{{errc::unreachable, "nobody answers", {}}, {}, {}, {}});
+      last = from;
+    }
+    publish_parameters(last->applied);
   });
 }
 

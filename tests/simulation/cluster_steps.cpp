@@ -120,7 +120,7 @@ void cluster::finish(node_state& who) {
   worker_finished message;
   message.step = step_number{who.applied.size()};
   message.stopped = who.core->stopped();
-  message.weights_sha256 = std::to_string(who.applied.size());
+  message.weights_digest = std::to_string(who.applied.size());
   log([&] {
     return who.name + " has finished after step " + to_string(message.step);
   });

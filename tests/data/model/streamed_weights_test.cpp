@@ -25,7 +25,7 @@ protected:
     streamed_weights out("model");
     for (size_t at = 0; at < bytes.size(); at += piece)
       out.update(std::string_view(bytes).substr(at, piece));
-    return out.hex_digest();
+    return out.end().sha256;
   }
 };
 

@@ -192,8 +192,8 @@ protected:
       EXPECT_TRUE(one->finished) << (one->failed ? one->failed->message : "");
       if (!one->finished)
         return {};
-      EXPECT_EQ(one->finished->weights_sha256,
-                c.workers_[0]->finished->weights_sha256);
+      EXPECT_EQ(one->finished->weights_digest,
+                c.workers_[0]->finished->weights_digest);
     }
     c.expect_each_once(2);
     return c.workers_[0]->parameters();

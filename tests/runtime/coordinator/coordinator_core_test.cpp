@@ -100,12 +100,14 @@ TEST(coordinator_core, drops_messages_of_another_generation) {
           .empty());
 }
 
-TEST(coordinator_core, fetches_the_model_from_rank_zero_when_all_finished) {
+TEST(coordinator_core, fetches_the_model_from_all_ranks_when_all_finished) {
   driver d;
   d.train({"w1", "w2"});
   auto fetch = pick<fetch_model>(d.finish_all());
   ASSERT_EQ(fetch.size(), 1u);
-  EXPECT_EQ(fetch[0].address, "d1");
+  ASSERT_EQ(fetch[0].from.size(), 2u);
+  EXPECT_EQ(fetch[0].from[0].address, "d1");
+  EXPECT_EQ(fetch[0].from[1].address, "d2");
   actions end = d.core.take(saved_model{});
   EXPECT_EQ(pick<end_run>(end).at(0).exit_code, 0);
   for (const send_command& one : pick<send_command>(end))
@@ -113,21 +115,26 @@ TEST(coordinator_core, fetches_the_model_from_rank_zero_when_all_finished) {
   EXPECT_EQ(d.core.phase(), run_phase::done);
 }
 
-TEST(coordinator_core, fetches_the_model_from_another_when_the_first_died) {
+TEST(coordinator_core, fetches_the_model_from_one_alone_when_another_died) {
   // Its death and the failure of the fetch may come in either order.
   for (bool death_first : {true, false}) {
     driver d;
     d.train({"w1", "w2", "w3"});
     auto fetch = pick<fetch_model>(d.finish_all());
-    ASSERT_EQ(fetch.at(0).address, "d1");
+    ASSERT_EQ(fetch.at(0).from.size(), 3u);
+    const saved_model in_vain{
+        {errc::unreachable, "nothing answers there", {}}, {}, {}, {}};
     if (death_first)
       d.core.take(connection_lost{d.workers[0], killed_by(9)}, d.now);
-    fetch = pick<fetch_model>(d.core.take(saved_model{
-        {errc::unreachable, "nothing answers there", {}}, {}, {}, {}}));
-    if (!death_first)
+    fetch = pick<fetch_model>(d.core.take(in_vain));
+    if (!death_first) {
+      EXPECT_EQ(fetch.at(0).from.at(0).address, "d1");
       d.core.take(connection_lost{d.workers[0], killed_by(9)}, d.now);
+      fetch = pick<fetch_model>(d.core.take(in_vain));
+    }
     ASSERT_EQ(fetch.size(), 1u);
-    EXPECT_EQ(fetch[0].address, "d2");
+    ASSERT_EQ(fetch[0].from.size(), 1u);
+    EXPECT_EQ(fetch[0].from[0].address, "d2");
     EXPECT_EQ(pick<end_run>(d.core.take(saved_model{})).at(0).exit_code, 0);
     EXPECT_EQ(d.core.phase(), run_phase::done);
   }
@@ -141,8 +148,12 @@ TEST(coordinator_core, asks_again_for_a_model_that_nobody_hands_out) {
     d.finish_all();
     const saved_model silent{
         {errc::unreachable, "nothing answers there", {}}, {}, {}, {}};
-    auto asked = pick<fetch_model>(d.core.take(silent));
-    EXPECT_EQ(asked.size(), 1u);
+    for (const char* alone : {"d1", "d2"}) {
+      auto asked = pick<fetch_model>(d.core.take(silent));
+      ASSERT_EQ(asked.size(), 1u);
+      ASSERT_EQ(asked[0].from.size(), 1u);
+      EXPECT_EQ(asked[0].from[0].address, alone);
+    }
     EXPECT_TRUE(d.core.take(silent).empty());
     std::vector<end_run> over;
     size_t fetches = 0;

@@ -1,0 +1,51 @@
+/// Pieces of an image that workers hold (state_note.hpp), into a file of the
+/// coordinator: written there by the worker where it sees the file, else
+/// fetched.
+///
+/// Throws ballast_error of the service; disk_full and run_dir_unusable of the
+/// file.
+#pragma once
+
+#include "actors/state_note.hpp"
+#include "data/transfer/chunk_service.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace ballast::actors {
+
+/// A worker that holds an image, or a part of it.
+struct image_holder {
+  std::string name;
+  std::string address;
+};
+
+/// So many workers are asked, or write, at once.
+constexpr size_t asked_max = 16;
+/// Of these, so many send a piece to here: what that may take is bounded.
+constexpr size_t fetched_max = 2;
+
+std::unique_ptr<data::chunk_client> connect(const image_holder& to,
+                                            const std::string& token);
+/// `work(i)` for all i below `count`, on some threads; throws the first error.
+void for_all(size_t count, size_t threads,
+             const std::function<void(size_t)>& work);
+/// An error of `work` says that `what` did not come from the worker; those of
+/// the file keep their own. `then`: what comes of it.
+void named(const std::string& what, const image_holder& worker,
+           const std::string& then, const std::function<void()>& work);
+
+/// The worker writes these bytes: their checksum, if it makes one. Nothing: it
+/// does not see the file.
+std::optional<std::string> order_written(data::chunk_client& from,
+                                         const std::string& image,
+                                         const byte_range& part,
+                                         const data::unfinished_state& into);
+/// These bytes, at most a piece, are brought here and written.
+std::string bring(data::chunk_client& from, const std::string& image,
+                  const byte_range& part, const data::unfinished_state& into);
+
+} // namespace ballast::actors

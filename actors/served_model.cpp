@@ -1,0 +1,89 @@
+#include "actors/served_model.hpp"
+
+#include "actors/blob_pieces.hpp"
+#include "data/base/content_hash.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace ballast::actors {
+
+namespace {
+
+std::string checksum_in(const data::safetensors_image& file,
+                        const byte_range& part) {
+  data::content_hash out;
+  file.visit(part.from, part.to - part.from,
+             [&](std::string_view bytes) { out.update(bytes); });
+  return data::hex16(out.digest());
+}
+
+} // namespace
+
+served_model::served_model(replica_image of, step_number after)
+    : of_(std::move(of)), bytes_(of_.file.bytes()), after_(after) {}
+
+std::string served_model::note() const {
+  state_note out;
+  out.copied = after_;
+  out.file_bytes = bytes_;
+  out.header = checksum_of(of_.file.header);
+  return text_of(out);
+}
+
+std::string served_model::read(uint64_t at) const {
+  std::string out(std::min(piece_bytes, bytes_ - std::min(at, bytes_)), '\0');
+  of_.file.copy(at, out);
+  return out;
+}
+
+std::string served_model::write(const write_order& what) {
+  const uint64_t bytes = what.part.to - what.part.from;
+  if (!has(what.part) || bytes > piece_bytes)
+    throw ballast_error(errc::invalid_data,
+                        "the model has no such piece: bytes " +
+                            std::to_string(what.part.from) + " to " +
+                            std::to_string(what.part.to));
+  if (bytes == 0)
+    return {};
+  // At whole pages, as the disk takes them without the page cache.
+  data::growing_bytes room;
+  {
+    const std::lock_guard lock(rooms_guard_);
+    if (!rooms_.empty()) {
+      room = std::move(rooms_.back());
+      rooms_.pop_back();
+    }
+  }
+  room.resize(bytes);
+  const std::span<char> to(reinterpret_cast<char*>(room.data()), bytes);
+  of_.file.copy(what.part.from, to);
+  std::string sum = checksum_of({to.data(), to.size()});
+  data::write_synced(what.to, what.part.from, to);
+  const std::lock_guard lock(rooms_guard_);
+  rooms_.push_back(std::move(room));
+  return sum;
+}
+
+std::optional<hash_answer> served_model::hash(const hash_order& what) {
+  const std::lock_guard lock(hash_guard_);
+  if (what.part.from == 0) {
+    hash_.emplace("the model", what.checked);
+    hashed_ = 0;
+  }
+  if (!hash_ || what.part.from != hashed_ || !has(what.part))
+    return std::nullopt;
+  hash_answer out;
+  if (what.checked)
+    out.xxh64 = checksum_in(of_.file, what.part);
+  of_.file.visit(what.part.from, what.part.to - what.part.from,
+                 [&](std::string_view bytes) { hash_->update(bytes); });
+  hashed_ = what.part.to;
+  if (hashed_ == bytes_) {
+    out.whole = hash_->end();
+    hash_.reset();
+  }
+  return out;
+}
+
+} // namespace ballast::actors
