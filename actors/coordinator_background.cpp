@@ -27,16 +27,28 @@ void wait_for_space(disk_full_retry& space, std::chrono::seconds patience,
     });
 }
 
-std::vector<image_holder>
-holders_of(const std::vector<coordinator::state_holder>& from,
-           const std::vector<std::string>& workers) {
-  std::vector<image_holder> out;
-  for (size_t i = 0; i < workers.size(); ++i)
-    out.push_back({workers[i], from[i].address});
-  return out;
+} // namespace
+
+void coordinator_background::lost_workers::add(worker_id who) {
+  const std::lock_guard lock(mutex_);
+  who_.insert(who);
 }
 
-} // namespace
+bool coordinator_background::lost_workers::has(worker_id who) const {
+  const std::lock_guard lock(mutex_);
+  return who_.contains(who);
+}
+
+std::vector<image_holder> coordinator_background::holders_of(
+    const std::vector<coordinator::state_holder>& from,
+    const std::vector<std::string>& workers) const {
+  std::vector<image_holder> out;
+  for (size_t i = 0; i < workers.size(); ++i)
+    out.push_back(
+        {workers[i], from[i].address,
+         [lost = lost_, who = from[i].who] { return lost->has(who); }});
+  return out;
+}
 
 coordinator_background::~coordinator_background() {
   space_->stop();
@@ -111,7 +123,8 @@ void coordinator_background::save_checkpoint(
     const std::vector<std::string>& workers) {
   if (copier_.joinable())
     copier_.join(); // it has reported, so it is at its end
-  copier_ = std::thread([of, what, workers, space = space_,
+  copier_ = std::thread([of, what, holders = holders_of(what.from, workers),
+                         space = space_,
                          history = of.record->checkpoints().history()] {
     name_this_thread("bl-checkpoint");
     failure problem;
@@ -120,8 +133,7 @@ void coordinator_background::save_checkpoint(
       // Fetched anew after a full disk: until then nothing of it takes space.
       wait_for_space(*space, of.patience, *of.record, [&] {
         (void)fault_point("checkpoint.fetch");
-        gathered_state state(what.after.step, holders_of(what.from, workers),
-                             of.record->token());
+        gathered_state state(what.after.step, holders, of.record->token());
         file = of.record->checkpoints().publish(
             what.after,
             {state.bytes(),

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "actors/disk_full_retry.hpp"
+#include "actors/gathered_pieces.hpp"
 #include "actors/local_protocol.hpp"
 #include "actors/run_record.hpp"
 #include "monitor/report.hpp"
@@ -12,6 +13,8 @@
 
 #include <chrono>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -39,6 +42,8 @@ public:
   void save_checkpoint(const run_work& of,
                        const coordinator::fetch_checkpoint& what,
                        const std::vector<std::string>& workers);
+  /// Whatever is still to come from this worker is not waited for.
+  void lose(worker_id who) { lost_->add(who); }
   /// Answers with report_written; of a run in which nothing happened the folder
   /// is removed instead.
   void write_report(const run_work& of, const coordinator::end_run& what,
@@ -53,6 +58,20 @@ public:
   std::string sentence() const { return space_->sentence(); }
 
 private:
+  /// Thread-safe.
+  class lost_workers {
+  public:
+    void add(worker_id who);
+    bool has(worker_id who) const;
+
+  private:
+    mutable std::mutex mutex_;
+    std::set<worker_id> who_;
+  };
+
+  std::vector<image_holder>
+  holders_of(const std::vector<coordinator::state_holder>& from,
+             const std::vector<std::string>& workers) const;
   template <class Work>
   void start_helper(Work work);
   template <class Get>
@@ -60,6 +79,7 @@ private:
 
   std::thread helper_; // fetches the model, writes the report
   std::thread copier_; // fetches and writes checkpoints
+  std::shared_ptr<lost_workers> lost_ = std::make_shared<lost_workers>();
   std::shared_ptr<disk_full_retry> space_ = std::make_shared<disk_full_retry>();
   /// The helper's until it is joined.
   std::shared_ptr<std::string> no_report_ = std::make_shared<std::string>();

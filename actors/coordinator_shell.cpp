@@ -260,6 +260,7 @@ struct coordinator_shell::action_handler {
 /// has; whoever started it may end it before.
 void coordinator_shell::action_handler::operator()(
     const coordinator::expel& what) {
+  me->state_->background.lose(what.who);
   auto& handles = me->state_->handles;
   auto found = handles.find(what.who);
   if (me->config_.on_expelled)

@@ -29,9 +29,8 @@ gathered_model::gathered_model(const std::vector<image_holder>& from,
     sources_.push_back({one, {}, false});
   for_all(sources_.size(), asked_max, [&](size_t i) {
     with(sources_[i], [&] {
-      sources_[i].has =
-          read_note(connect(sources_[i].worker, token_)
-                        ->fetch_blob(note_blob(model_blob), bulk_patience));
+      sources_[i].has = read_note(holder_client(sources_[i].worker, token_)
+                                      .blob(note_blob(model_blob)));
     });
   });
   check();
@@ -71,9 +70,9 @@ std::string gathered_model::write(const data::unfinished_state& into,
                                   const std::string& digest) {
   for_all(sources_.size(), asked_max, [&](size_t i) {
     with(sources_[i], [&] {
-      const auto client = connect(sources_[i].worker, token_);
+      holder_client client(sources_[i].worker, token_);
       sources_[i].sees =
-          order_written(*client, model_blob, {}, into).has_value();
+          order_written(client, model_blob, {}, into).has_value();
     });
   });
   next_ = 0;
@@ -110,8 +109,7 @@ std::string gathered_model::write(const data::unfinished_state& into,
 }
 
 /// Few at once: each is in memory here meanwhile.
-std::string gathered_model::fetch(data::chunk_client& from,
-                                  const byte_range& part,
+std::string gathered_model::fetch(holder_client& from, const byte_range& part,
                                   const data::unfinished_state& into) {
   fetched_.acquire();
   const std::unique_ptr<std::counting_semaphore<>,
@@ -126,22 +124,18 @@ void gathered_model::write_pieces(size_t by,
   source& from = sources_[by];
   try {
     with(from, [&] {
-      const auto client = connect(from.worker, token_);
+      holder_client client(from.worker, token_);
+      bool sees = from.sees;
       while (!failed_) {
         const size_t number = next_++;
         if (number >= pieces_.size())
           return;
         pieces_[number].by = by;
-        if (from.sees) {
-          const auto sum =
-              order_written(*client, model_blob, piece(number), into);
-          if (!sum)
-            throw ballast_error(errc::unreachable,
-                                "it does not see the file any more");
-          pieces_[number].xxh64 = *sum;
-        } else {
-          pieces_[number].xxh64 = fetch(*client, piece(number), into);
-        }
+        std::optional<std::string> sum;
+        if (sees)
+          sum = order_written(client, model_blob, piece(number), into);
+        sees = sum.has_value();
+        pieces_[number].xxh64 = sum ? *sum : fetch(client, piece(number), into);
       }
     });
   } catch (...) {
@@ -154,10 +148,9 @@ data::streamed_weights::hashes gathered_model::hash_all(bool checked) {
   hash_answer last;
   try {
     with(sources_.front(), [&] {
-      const auto client = connect(sources_.front().worker, token_);
+      holder_client client(sources_.front().worker, token_);
       for (size_t i = 0; i < pieces_.size() && !failed_; ++i) {
-        last = read_hash_answer(
-            client->fetch_blob(hash_blob({piece(i), checked}), bulk_patience));
+        last = read_hash_answer(client.blob(hash_blob({piece(i), checked})));
         hashed_[i] = last.xxh64;
       }
     });

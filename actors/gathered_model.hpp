@@ -43,7 +43,7 @@ private:
   void check() const;
   byte_range piece(size_t number) const;
   void write_pieces(size_t by, const data::unfinished_state& into);
-  std::string fetch(data::chunk_client& from, const byte_range& part,
+  std::string fetch(holder_client& from, const byte_range& part,
                     const data::unfinished_state& into);
   data::streamed_weights::hashes hash_all(bool checked);
   void compare(size_t piece, const std::string& xxh64) const;

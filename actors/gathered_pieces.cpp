@@ -1,6 +1,7 @@
 #include "actors/gathered_pieces.hpp"
 
 #include "actors/blob_pieces.hpp"
+#include "monitor/logs/log.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/thread_name.hpp"
 
@@ -18,9 +19,21 @@ constexpr std::chrono::seconds connect_patience{5};
 
 } // namespace
 
-std::unique_ptr<data::chunk_client> connect(const image_holder& to,
-                                            const std::string& token) {
-  return data::chunk_client::connect(to.address, token, connect_patience);
+holder_client::holder_client(const image_holder& to, const std::string& token)
+    : worker_(to.name), watch_(bulk_patience),
+      client_(
+          data::chunk_client::connect(to.address, token, connect_patience)) {
+  watch_.given_up = to.is_lost;
+}
+
+std::string holder_client::blob(const std::string& name) {
+  try {
+    return client_->fetch_blob(name, watch_);
+  } catch (const ballast_error&) {
+    if (watch_.given_up && watch_.given_up())
+      throw ballast_error(errc::worker_lost, "it is lost");
+    throw;
+  }
 }
 
 void for_all(size_t count, size_t threads,
@@ -60,18 +73,30 @@ void named(const std::string& what, const image_holder& worker,
   }
 }
 
-std::optional<std::string> order_written(data::chunk_client& from,
+std::optional<std::string> order_written(holder_client& from,
                                          const std::string& image,
                                          const byte_range& part,
                                          const data::unfinished_state& into) {
-  return read_write_answer(from.fetch_blob(
-      write_blob({image, part, {into.file(), into.token()}}), bulk_patience));
+  const std::string answer =
+      from.blob(write_blob({image, part, {into.file(), into.token()}}));
+  try {
+    return read_write_answer(answer);
+  } catch (const ballast_error& e) {
+    const errc code = e.what_failed().code;
+    if (code != errc::disk_full && code != errc::run_dir_unusable)
+      throw;
+    // What holds for that process need not hold for this one: a read-only
+    // mount, a limit on its files. If it does, this one says so.
+    monitor::log().warn("worker {} does not write its part itself: {}; it is "
+                        "fetched",
+                        from.worker(), e.what());
+    return std::nullopt;
+  }
 }
 
-std::string bring(data::chunk_client& from, const std::string& image,
+std::string bring(holder_client& from, const std::string& image,
                   const byte_range& part, const data::unfinished_state& into) {
-  std::string piece =
-      from.fetch_blob(piece_name(image, part.from), bulk_patience);
+  std::string piece = from.blob(piece_name(image, part.from));
   if (piece.size() != part.to - part.from)
     throw ballast_error(errc::invalid_data,
                         "a piece has " + std::to_string(piece.size()) +

@@ -21,6 +21,23 @@ namespace ballast::actors {
 struct image_holder {
   std::string name;
   std::string address;
+  /// It is lost: what it was asked for need not be waited for. Any thread; may
+  /// be empty.
+  std::function<bool()> is_lost = {};
+};
+
+/// Asks one worker for blobs. One thread at a time.
+class holder_client {
+public:
+  holder_client(const image_holder& to, const std::string& token);
+  /// Throws, too, once the worker is lost.
+  std::string blob(const std::string& name);
+  const std::string& worker() const { return worker_; }
+
+private:
+  std::string worker_;
+  data::bulk_watch watch_;
+  std::unique_ptr<data::chunk_client> client_;
 };
 
 /// So many workers are asked, or write, at once.
@@ -28,8 +45,6 @@ constexpr size_t asked_max = 16;
 /// Of these, so many send a piece to here: what that may take is bounded.
 constexpr size_t fetched_max = 2;
 
-std::unique_ptr<data::chunk_client> connect(const image_holder& to,
-                                            const std::string& token);
 /// `work(i)` for all i below `count`, on some threads; throws the first error.
 void for_all(size_t count, size_t threads,
              const std::function<void(size_t)>& work);
@@ -39,13 +54,13 @@ void named(const std::string& what, const image_holder& worker,
            const std::string& then, const std::function<void()>& work);
 
 /// The worker writes these bytes: their checksum, if it makes one. Nothing: it
-/// does not see the file.
-std::optional<std::string> order_written(data::chunk_client& from,
+/// does not see the file, or cannot write there, which the log says.
+std::optional<std::string> order_written(holder_client& from,
                                          const std::string& image,
                                          const byte_range& part,
                                          const data::unfinished_state& into);
 /// These bytes, at most a piece, are brought here and written.
-std::string bring(data::chunk_client& from, const std::string& image,
+std::string bring(holder_client& from, const std::string& image,
                   const byte_range& part, const data::unfinished_state& into);
 
 } // namespace ballast::actors

@@ -21,7 +21,7 @@ constexpr std::chrono::milliseconds asked_every{20};
 
 struct gathered_state::source {
   image_holder worker;
-  std::unique_ptr<data::chunk_client> client;
+  std::unique_ptr<holder_client> client;
   state_note has;
 };
 
@@ -50,11 +50,10 @@ void gathered_state::with(const source& from,
 
 void gathered_state::ask(source& from, const std::string& token) const {
   with(from, [&] {
-    from.client = connect(from.worker, token);
+    from.client = std::make_unique<holder_client>(from.worker, token);
     const auto begun = std::chrono::steady_clock::now();
     while (true) {
-      from.has = read_note(from.client->fetch_blob(
-          note_blob(state_blob(after_)), bulk_patience));
+      from.has = read_note(from.client->blob(note_blob(state_blob(after_))));
       if (from.has.copied == after_)
         return;
       if (from.has.copied > after_ ||

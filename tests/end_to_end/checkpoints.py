@@ -7,6 +7,7 @@ by an independent reader and a replay in double precision.
 import contextlib
 import os
 import random
+import resource
 import signal
 import time
 import unittest
@@ -172,6 +173,47 @@ class NotFetched(Takeover):
             f"{first['name']}: data service 127.0.0.1:[0-9]+, saying hello: "
             "nothing answers there, or the connection broke off; tried again "
             "soon$")
+        self.ended_well(one, run, 20)
+
+    def test_a_worker_that_is_lost_but_not_dead_is_not_waited_for(self):
+        flag = self.folder / "armed"
+        self.environment["BALLAST_FAULT_POINTS"] = \
+            f"checkpoint.write=delay:1000!{flag}"
+        one, run = self.begin(job_of(
+            workers=3, epochs=40, checkpoint={"every_steps": 100000}))
+        flag.touch()
+        last = max(self.workers(run), key=lambda w: w["rank"])
+        self.ballast("ctl", "checkpoint", "--to", run)
+        wait_until(lambda: not flag.exists(), "the fetch to begin")
+        os.kill(last["pid"], signal.SIGSTOP)
+        try:
+            # Long before its supervisor ends it, or the service gives up.
+            wait_until(lambda: "checkpoint" in self.kinds(run), "another one", 20)
+        finally:
+            os.kill(last["pid"], signal.SIGCONT)
+        failed = [e for e in read_lines(run / "events.jsonl")
+                  if e["kind"] == "checkpoint_failed"][0]
+        self.assertEqual(
+            (failed["code"], failed["message"]),
+            ("worker_lost", f"the state of step {failed['step']} did not come "
+             f"from worker {last['name']}: it is lost; tried again soon"))
+        self.ended_well(one, run, 40)
+
+    def test_what_a_worker_cannot_write_itself_is_fetched(self):
+        one, run = self.begin(job_of(
+            workers=3, epochs=20, model={"parameters": PARAMETERS},
+            checkpoint={"every_steps": 100000}))
+        last = max(self.workers(run), key=lambda w: w["rank"])
+        usual = resource.prlimit(last["pid"], resource.RLIMIT_FSIZE)
+        resource.prlimit(last["pid"], resource.RLIMIT_FSIZE,
+                         (1 << 20, usual[1]))
+        self.ballast("ctl", "checkpoint", "--to", run)
+        wait_until(lambda: "checkpoint" in self.kinds(run), "it")
+        resource.prlimit(last["pid"], resource.RLIMIT_FSIZE, usual)
+        self.assertNotIn("checkpoint_failed", self.kinds(run))
+        logs = "".join(log.read_text() for log in (run / "logs").iterdir())
+        self.assertRegex(logs, f"worker {last['name']} does not write its part "
+                         "itself: .*; it is fetched")
         self.ended_well(one, run, 20)
 
 
