@@ -133,14 +133,22 @@ void coordinator_background::save_checkpoint(
       // Fetched anew after a full disk: until then nothing of it takes space.
       wait_for_space(*space, of.patience, *of.record, [&] {
         (void)fault_point("checkpoint.fetch");
+        const run_checkpoints::publish_order how{.keep = what.keep,
+                                                 .history = history,
+                                                 .requested = what.requested,
+                                                 .in_memory = what.in_memory};
+        run_checkpoints& kept = of.record->checkpoints();
+        if (!what.file.empty()) {
+          file = kept.publish(what.after, data::saved_state(what.file), how);
+          return;
+        }
         gathered_state state(what.after.step, holders, of.record->token());
-        file = of.record->checkpoints().publish(
-            what.after,
-            {state.bytes(),
-             [&](const data::unfinished_state& into) {
-               return state.write(into);
-             }},
-            what.keep, history, what.requested);
+        file = kept.publish(what.after,
+                            {state.bytes(),
+                             [&](const data::unfinished_state& into) {
+                               return state.write(into);
+                             }},
+                            how);
       });
     } catch (const ballast_error& e) {
       problem = e.what_failed();

@@ -227,6 +227,12 @@ struct coordinator_shell::action_handler {
     me->state_->background.save_model(work(), what);
   }
   void operator()(const coordinator::fetch_checkpoint& what);
+  void operator()(const coordinator::open_memory& what) {
+    const failure none =
+        me->record().checkpoints().open_memory(what.state_bytes);
+    me->queue_.add(queued_work{
+        [me = me, none] { me->tell_core(coordinator::memory_opened{none}); }});
+  }
 
   void operator()(const coordinator::start_worker& what) {
     monitor::log().info("starts worker {}", what.name);
@@ -341,7 +347,7 @@ void coordinator_shell::action_handler::operator()(
   const coordinator::coordinator_parts& core = me->core();
   const bool last = core.members.phase() == coordinator::run_phase::finishing ||
                     core.run.requests.stops();
-  if (!last)
+  if (!last || what.in_memory)
     of.patience = 0s;
   me->state_->background.save_checkpoint(of, what, names_of(what.from));
 }

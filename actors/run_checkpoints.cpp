@@ -1,6 +1,7 @@
 #include "actors/run_checkpoints.hpp"
 
 #include "data/model/state_blocks.hpp"
+#include "monitor/logs/log.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/fault_point.hpp"
 #include "runtime/base/thread_name.hpp"
@@ -12,16 +13,91 @@
 
 namespace ballast::actors {
 
-void run_checkpoints::read(coordinator::past_run& out) {
-  for (const data::stored_checkpoint& one :
-       data::checkpoint_store(directory_.checkpoints()).list()) {
+/// What lies in memory is a gain where it is there, and nothing to stop for.
+run_checkpoints::stored run_checkpoints::in_memory() {
+  try {
+    if (!memory_.take())
+      return {};
+    const data::checkpoint_store store(memory_.path());
+    store.remove_unfinished();
+    return store.list();
+  } catch (const ballast_error& e) {
+    monitor::log().warn("{}", e.what());
+    return {};
+  }
+}
+
+void run_checkpoints::note(const stored& found, bool in_memory,
+                           coordinator::past_run& out) {
+  for (const data::stored_checkpoint& one : found) {
     if (!one.problem.empty()) {
       damaged_.push_back({one.file.string(), one.problem});
       continue;
     }
-    out.checkpoints.push_back({one.holds, one.file.string()});
-    saved_.push_back(one.holds.step);
+    out.checkpoints.push_back({one.holds, one.file.string(), in_memory});
+    (in_memory ? in_memory_ : saved_).push_back(one.holds.step);
   }
+}
+
+void run_checkpoints::read(coordinator::past_run& out) {
+  note(data::checkpoint_store(directory_.checkpoints()).list(), false, out);
+  note(in_memory(), true, out);
+  std::stable_sort(
+      out.checkpoints.begin(), out.checkpoints.end(),
+      [](const auto& a, const auto& b) { return a.holds.step < b.holds.step; });
+}
+
+void run_checkpoints::forget_memory() {
+  try {
+    if (memory_.take())
+      memory_.remove();
+  } catch (const ballast_error& e) {
+    monitor::log().warn("{}", e.what());
+  }
+}
+
+failure run_checkpoints::open_memory(uint64_t state_bytes) {
+  try {
+    memory_.open(state_bytes);
+    return {};
+  } catch (const ballast_error& e) {
+    return e.what_failed();
+  }
+}
+
+/// Precondition: nobody else writes.
+void run_checkpoints::save_newest() {
+  const stored there = in_memory();
+  const step_number on_disk = saved_.empty() ? step_number{} : saved_.back();
+  if (there.empty() || in_memory_.empty() ||
+      there.back().holds.step != in_memory_.back() ||
+      in_memory_.back() <= on_disk)
+    return;
+  const data::stored_checkpoint& newest = there.back();
+  if (!newest.problem.empty())
+    throw ballast_error(errc::invalid_data, newest.problem);
+  (void)write(newest.holds, data::saved_state(newest.file),
+              {.keep = uint32_t(saved_.size() + 1),
+               .history = history_,
+               .requested = true});
+}
+
+void run_checkpoints::close(bool keep) {
+  const std::lock_guard writing(writing_);
+  if (closed_)
+    return;
+  try {
+    if (keep)
+      save_newest();
+    memory_.remove();
+  } catch (const ballast_error& e) {
+    notices_.warn("the newest checkpoint could not be written to the disk: " +
+                  std::string(e.what()) + "; it stays in " +
+                  memory_.path().string() +
+                  ", where `ballast run --resume` finds it, or remove it");
+  }
+  const std::lock_guard guard(mutex_);
+  closed_ = true;
 }
 
 void run_checkpoints::expect_load_of(const std::string& file) {
@@ -42,6 +118,11 @@ void run_checkpoints::undo_after(step_number to) {
     std::lock_guard guard(mutex_);
     ++history_;
     std::erase_if(saved_, [&](step_number one) { return one > to; });
+    std::erase_if(in_memory_, [&](step_number one) {
+      if (one > to)
+        data::checkpoint_store(memory_.path()).remove(one);
+      return one > to;
+    });
     aside =
         data::checkpoint_store(directory_.checkpoints()).set_aside_after(to);
   }
@@ -52,17 +133,24 @@ void run_checkpoints::undo_after(step_number to) {
 void run_checkpoints::refuse(const coordinator::refuse_checkpoint& what) {
   std::filesystem::path file(what.file);
   std::filesystem::path kept;
+  const bool in_memory = file.parent_path().parent_path() == memory_.path();
   {
     std::lock_guard guard(mutex_);
-    kept = data::checkpoint_store(directory_.checkpoints()).set_aside(file);
     std::string name = file.parent_path().filename().string();
-    std::erase_if(saved_, [&](step_number one) {
+    const auto is_it = [&](step_number one) {
       return name == "step-" + to_string(one);
-    });
+    };
+    std::error_code ignored;
+    if (in_memory) // whose room is for the next ones
+      std::filesystem::remove_all(file.parent_path(), ignored);
+    else
+      kept = data::checkpoint_store(directory_.checkpoints()).set_aside(file);
+    std::erase_if(in_memory ? in_memory_ : saved_, is_it);
   }
   std::string shown = kept.lexically_relative(directory_.path()).string();
   notices_.warn("the run cannot go on from " + file.parent_path().string() +
-                ": " + what.reason + "; it is kept as " + shown);
+                ": " + what.reason +
+                (in_memory ? "; it is removed" : "; it is kept as " + shown));
   notices_.events()->append(coordinator::events::checkpoint_refused{
       file.parent_path().filename().string(), what.reason, shown});
 }
@@ -87,40 +175,58 @@ void run_checkpoints::sync_history() const {
     store::sync_path(folder);
 }
 
-std::string run_checkpoints::publish(const ledger::checkpoint_identity& after,
-                                     const data::state_source& state,
-                                     uint32_t keep, uint64_t history,
-                                     bool requested) {
+/// The room of those that a newer one replaces.
+void run_checkpoints::keep_newest(step_number made, const publish_order& how) {
+  std::vector<step_number>& all = how.in_memory ? in_memory_ : saved_;
+  const data::checkpoint_store store(how.in_memory ? memory_.path()
+                                                   : directory_.checkpoints());
+  all.push_back(made);
+  while (all.size() > (how.in_memory ? 1 : how.keep)) {
+    store.remove(all.front());
+    all.erase(all.begin());
+  }
+}
+
+std::string run_checkpoints::write(const ledger::checkpoint_identity& after,
+                                   const data::state_source& state,
+                                   const publish_order& how) {
   auto begun = std::chrono::steady_clock::now();
-  data::checkpoint_store store(directory_.checkpoints());
+  const data::checkpoint_store store(how.in_memory ? memory_.path()
+                                                   : directory_.checkpoints());
   store.stage(after, directory_.path().filename().string(), state);
   data::stored_checkpoint made;
   try {
-    sync_history();
+    if (!how.in_memory)
+      sync_history();
     std::lock_guard guard(mutex_);
-    if (history_ != history)
+    if (history_ != how.history)
       throw ballast_error(errc::stale_generation,
                           "the run went back behind step " +
                               to_string(after.step) +
                               " while its state was copied");
     made = store.publish(after);
-    saved_.push_back(after.step);
-    while (saved_.size() > keep) {
-      store.remove(saved_.front());
-      saved_.erase(saved_.begin());
-    }
+    keep_newest(after.step, how);
   } catch (...) {
     store.drop(after);
     throw;
   }
   const coordinator::events::checkpoint published{
       after.step, after.epoch, state.bytes,
-      std::chrono::steady_clock::now() - begun};
+      std::chrono::steady_clock::now() - begun, how.in_memory};
   probe_->event(published);
   bool told = events_.take(begun.time_since_epoch());
-  if (told || requested)
+  if (told || how.requested)
     notices_.events()->append(published);
   return made.file.string();
+}
+
+std::string run_checkpoints::publish(const ledger::checkpoint_identity& after,
+                                     const data::state_source& state,
+                                     const publish_order& how) {
+  const std::lock_guard writing(writing_);
+  if (closed_)
+    throw ballast_error(errc::stale_generation, "the run is over");
+  return write(after, state, how);
 }
 
 } // namespace ballast::actors

@@ -36,6 +36,9 @@ public:
            "draws from a window of " +
            std::to_string(e->window_chunks) +
            " of its chunks at a time (/train/shuffle/window_chunks)");
+    if (const auto* e =
+            std::get_if<coordinator::events::no_memory_checkpoints>(&what))
+      warn("checkpoints go to the disk alone: " + e->reason);
   }
   const std::shared_ptr<monitor::event_log>& events() const { return events_; }
 

@@ -135,6 +135,7 @@ run_record::begin_again(const job& what, const std::filesystem::path& folder,
 void run_record::begin(const job& what,
                        const coordinator_addresses& addresses) {
   begins_ = true;
+  checkpoints_.forget_memory();
   directory_.write_json("job.json", to_json(what), store::outlives::power);
   write_secret(directory_, token_);
   (void)fault_point("run.begin");
@@ -257,6 +258,7 @@ nlohmann::ordered_json run_record::finish(monitor::run_report report) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started_)
           .count();
   set_.complete_tables();
+  checkpoints_.close(report.state != to_string(coordinator::run_phase::done));
   // A disk that is full loses the last steps: what counts is what is written.
   if (report.steps != value(steps_.last()))
     report.lineage.clear(); // of steps that nobody can read
@@ -285,6 +287,7 @@ void run_record::discard() {
   if (resumed_)
     return;
   discarded_ = true;
+  checkpoints_.close(false);
   std::error_code ignored;
   const std::filesystem::path& folder = directory_.path();
   for (const auto& entry :

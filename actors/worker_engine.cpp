@@ -215,7 +215,7 @@ void engine::load_on_thread(worker_run& run, const assignment& order) {
   }
   locked([&] {
     return life_.on_loaded(order.generation, opening->address(),
-                           run.data.address());
+                           run.data.address(), state_bytes(run.trained));
   });
 }
 

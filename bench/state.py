@@ -27,6 +27,9 @@ resume   A stopped run goes on: until its first committed step, on 1, 2 and 5
          the workers of a host share.
 join     A third worker joins two: the others' longest step until it takes part,
          over the median before.
+tier     All workers are killed (kill -9), while the newest checkpoint lies in memory:
+         until the next committed step, and the steps that are undone (25 million, a
+         checkpoint in memory every 5 s).
 
 A step's time is `t_ns` of steps.jsonl, on the clock that this program reads.
 """
@@ -34,6 +37,7 @@ import glob
 import json
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import time
@@ -51,6 +55,7 @@ END_RATIO_MAX = 1.5
 RESUMED_ON = (1, 2, 5)  # workers
 RESUME_RATIO_MAX = 1.5
 JOIN_MAX = 1.4
+TIER_MILLIONS, TIER_EVERY_S, TIER_S_MAX = 25, 5, 2
 FLOATS = 4
 STATE_VECTORS = 3  # AdamW: the parameters and two of the optimizer
 MEMORY_MILLIONS, MEMORY_WORKERS, MEMORY_STEPS, MEMORY_EVERY = 25, 2, 24, 4
@@ -436,12 +441,67 @@ def join(ballast, _peer, options, verdicts):
     return raw
 
 
+def tier_job(scratch):
+    path = job(TIER_MILLIONS * MILLION, scratch, 1, 10**4)
+    with open(path) as f:
+        what = json.load(f)
+    what["checkpoint"].update(every_s=3600, memory_every_s=TIER_EVERY_S)
+    with open(path, "w") as f:
+        json.dump(what, f)
+    return path
+
+
+def kill_all_workers(folder):
+    with open(os.path.join(folder, "workers.json")) as f:
+        pids = [w["pid"] for w in json.load(f)["workers"] if w["state"] == "training"]
+    killed_ns = time.monotonic_ns()
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    return killed_ns
+
+
+def tier(ballast, _peer, options, verdicts):
+    found = []
+    for number in range(options.repeats):
+        folder = os.path.join(ballast.scratch, f"tier-{number}")
+        live = Live(ballast, folder, [tier_job(ballast.scratch), "--workers", str(options.workers), "--run-dir", folder])
+        live.until("steps", lambda: len(live.shown()) >= 2)
+        of_kind = lambda kind: [e for e in live.events() if e["kind"] == kind]
+        kept = lambda: [e for e in of_kind("checkpoint") if e["where"] == "memory"]
+        live.until("checkpoints in memory", lambda: len(kept()) >= 2)
+        # As late as it gets, and as early.
+        time.sleep(TIER_EVERY_S * 0.9 * (number + 1) / options.repeats)
+        usual_s = statistics.median(gaps_ms(live.shown()[3:])) / 1e3
+        killed_ns = kill_all_workers(folder)
+        undone = live.until("way back", lambda: of_kind("undone"))[0]
+        step_ns = live.until("step", lambda: [t for t in live.shown() if t > killed_ns])[0]
+        live.process.terminate()
+        live.process.wait()
+        steps = undone["from"] - undone["to"]
+        found.append(((step_ns - killed_ns) / 1e9, steps, steps * usual_s, usual_s))
+        shutil.rmtree(folder)
+    after, steps, undone_s, usual_s = (statistics.median(one[i] for one in found) for i in range(4))
+    table(
+        [
+            ("million parameters", "step ms", "next step after s", "steps undone", "of s"),
+            (TIER_MILLIONS, f"{usual_s * 1e3:.0f}", f"{after:.2f}", f"{steps:.0f}", f"{undone_s:.1f}"),
+        ]
+    )
+    verdicts.at_most("all workers killed: until the next step", after, TIER_S_MAX, "s")
+    # Saved a moment after its step.
+    verdicts.at_most("all workers killed: most of training undone", max(one[2] for one in found), TIER_EVERY_S + 2, "s")
+    return found
+
+
 def main():
     def more(p):
         p.add_argument("--parameters", type=int, nargs="+", default=[25, 125, 250], help="millions (default 25 125 250)")
         p.add_argument("--workers", type=int, default=3, help="default 3")
 
-    parts = {"pause": pause, "rate": rate, "memory": memory, "start": start, "end": end, "resume": resume, "join": join}
+    parts = {
+        "pause": pause, "rate": rate, "memory": memory, "start": start, "end": end, "resume": resume, "join": join,
+        "tier": tier,
+    }
     options = arguments(__doc__.splitlines()[0], list(parts), more=more)
     warn_if_busy()
     peer = Peer(options.peers)

@@ -156,10 +156,12 @@ std::string percent(const json& object, const char* key) {
 /// What is to be written into the job.
 std::string advice(const json& of) {
   const json* what = find(of, "advice");
-  return what && what->is_object()
-             ? "checkpoint.every_s " + text(*what, "every_s") +
-                   ", every_steps " + text(*what, "every_steps")
-             : "-";
+  if (!what || !what->is_object())
+    return "-";
+  const char* seconds =
+      find(*what, "memory_every_s") ? "memory_every_s" : "every_s";
+  return std::string("checkpoint.") + seconds + " " + text(*what, seconds) +
+         ", every_steps " + text(*what, "every_steps");
 }
 
 /// How often the state was lost, and what is taken for the future.
@@ -181,6 +183,8 @@ std::string checkpoints(const json& status) {
   std::string out = "\ncheckpoints: ";
   out += find(*of, "step") ? "step " + text(*of, "step") + " is on the disk"
                            : "none is on the disk yet";
+  if (find(*of, "memory_step"))
+    out += ", step " + text(*of, "memory_step") + " in memory";
   const json* now = find(*of, "now");
   const json* best = find(*of, "best");
   if (!now || !now->is_object() || !best || !best->is_object())

@@ -217,10 +217,10 @@ worker::copy_wish step_executor::copy_wish(step_number of) const {
     return out;
   const checkpoint_spec& how = with_.what->checkpoint;
   out.asked = copy_wanted_;
-  out.due =
-      value(of) % how.every_steps == 0 &&
-      (with_.state->copied_ns == 0 || monotonic_ns() - with_.state->copied_ns >=
-                                          how.every_s * 1'000'000'000ULL);
+  out.due = value(of) % how.every_steps == 0 &&
+            (with_.state->copied_ns == 0 ||
+             monotonic_ns() - with_.state->copied_ns >=
+                 how.copied_every_s() * 1'000'000'000ULL);
   return out;
 }
 

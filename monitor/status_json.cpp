@@ -82,18 +82,21 @@ json plan_json(const coordinator::checkpoint_figures::plan& of) {
 
 json checkpoint_json(const coordinator::run_status::numbers& run) {
   const coordinator::checkpoint_figures& of = run.checkpoint;
-  json out{{"step", value(of.newest) == 0 ? json() : json(value(of.newest))},
-           {"step_s", null_or(of.step_s)},
-           {"trained_s", of.trained_s},
-           {"failures_survived", run.survived},
-           {"failures_undone", of.undone},
-           {"mttf_s", of.mttf_s},
-           {"mttf_assumed", of.assumed},
-           {"pause_s", nullptr},
-           {"saved_s", nullptr},
-           {"now", nullptr},
-           {"best", nullptr},
-           {"advice", nullptr}};
+  const step_number in_memory = of.in_memory.value_or(step_number{});
+  json out{
+      {"step", value(of.newest) == 0 ? json() : json(value(of.newest))},
+      {"memory_step", value(in_memory) == 0 ? json() : json(value(in_memory))},
+      {"step_s", null_or(of.step_s)},
+      {"trained_s", of.trained_s},
+      {"failures_survived", run.survived},
+      {"failures_undone", of.undone},
+      {"mttf_s", of.mttf_s},
+      {"mttf_assumed", of.assumed},
+      {"pause_s", nullptr},
+      {"saved_s", nullptr},
+      {"now", nullptr},
+      {"best", nullptr},
+      {"advice", nullptr}};
   if (!of.cost)
     return out;
   out["pause_s"] = of.cost->pause_s;
@@ -102,6 +105,9 @@ json checkpoint_json(const coordinator::run_status::numbers& run) {
   out["best"] = plan_json(of.cost->best);
   out["advice"] = {{"every_steps", of.cost->advice.every_steps},
                    {"every_s", of.cost->advice.every_s}};
+  if (of.in_memory)
+    out["advice"]["memory_every_s"] =
+        of.cost->advice.memory_every_s.value_or(0);
   return out;
 }
 

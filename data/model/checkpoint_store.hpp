@@ -35,6 +35,10 @@ struct state_source {
   std::function<std::vector<state_part>(const unfinished_state&)> write;
 };
 
+/// The state of a checkpoint, for another place; checked on the way there.
+/// Throws invalid_data where it is not what was saved.
+state_source saved_state(const std::filesystem::path& file);
+
 class checkpoint_store {
 public:
   /// `folder`: checkpoints/ of a run directory; it exists.

@@ -361,7 +361,12 @@ event_text line(const events::checkpoint& e) {
           {{"step", value(e.step)},
            {"epoch", value(e.epoch)},
            {"bytes", e.bytes},
-           {"ms", e.took.count()}}};
+           {"ms", e.took.count()},
+           {"where", e.in_memory ? "memory" : "disk"}}};
+}
+
+event_text line(const events::no_memory_checkpoints& e) {
+  return {"no_memory_checkpoints", {{"reason", e.reason}}};
 }
 
 event_text line(const events::checkpoint_failed& e) {
@@ -372,9 +377,11 @@ event_text line(const events::checkpoint_failed& e) {
 }
 
 event_text line(const events::checkpoint_refused& e) {
-  return {
-      "checkpoint_refused",
-      {{"checkpoint", e.checkpoint}, {"reason", e.reason}, {"kept", e.kept}}};
+  return {"checkpoint_refused",
+          {{"checkpoint", e.checkpoint},
+           {"reason", e.reason},
+           {"kept", e.kept},
+           {"where", e.kept.empty() ? "memory" : "disk"}}};
 }
 
 event_text line(const events::model_refused& e) {

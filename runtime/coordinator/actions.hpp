@@ -135,12 +135,18 @@ struct publish_model {
   step_number step{};
 };
 /// Get a copy of the training state after `step` from the workers that hold its
-/// parts, and publish it as a checkpoint; answered with on_checkpoint.
+/// parts, and publish it as a checkpoint; answered with checkpoint_written.
 struct fetch_checkpoint {
   std::vector<state_holder> from; // by rank
   ledger::checkpoint_identity after;
   uint32_t keep = 2;
   bool requested = false; // also its event is written in any case
+  bool in_memory = false; // it goes there
+  std::string file = {};  // instead of `from`: of the checkpoint in memory
+};
+/// Make room in memory for checkpoints; answered with memory_opened.
+struct open_memory {
+  uint64_t state_bytes = 0;
 };
 /// A checkpoint that the run cannot go on from: move it out of the way.
 struct refuse_checkpoint {
@@ -175,14 +181,14 @@ struct end_run {
 /// One of these. Its copies, moves and ends are written once, in actions.cpp:
 /// compilers need seconds for them, in every file that keeps an action.
 struct action
-    : std::variant<prepare_data, balance::place_shares, journal_change,
-                   journal_offer, journal_effective, journal_commit,
-                   journal_requests, journal_job, apply_balance,
-                   send_assignment, send_connect, send_fence, send_plan,
-                   send_fetch, observe_load, send_command, expel, start_worker,
-                   write_steps, write_event, write_workers, fetch_model,
-                   publish_model, fetch_checkpoint, refuse_checkpoint,
-                   serve_checkpoint, undo_steps, give_up, end_run> {
+    : std::variant<
+          prepare_data, balance::place_shares, journal_change, journal_offer,
+          journal_effective, journal_commit, journal_requests, journal_job,
+          apply_balance, send_assignment, send_connect, send_fence, send_plan,
+          send_fetch, observe_load, send_command, expel, start_worker,
+          write_steps, write_event, write_workers, fetch_model, publish_model,
+          fetch_checkpoint, open_memory, refuse_checkpoint, serve_checkpoint,
+          undo_steps, give_up, end_run> {
   using variant::variant;
   action(const action& other);
   action(action&& other) noexcept;

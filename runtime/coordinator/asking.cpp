@@ -83,6 +83,7 @@ failure ask(coordinator_parts& p, const checkpoint_request&, instant) {
   }
   p.run.copies.asked();
   p.run.requests.copy(p.out, p.run.steps.last().step);
+  fetch_copy(p); // of what is in memory, if nothing came since
   want_copy(p);
   return {};
 }

@@ -70,19 +70,26 @@ checkpoint_figures::plan plan_of(double work_s, double pause_s, double saved_s,
   return out;
 }
 
-/// Copies are made after some steps, and not before some seconds are over. One
+/// Copies are made after some steps, and not before `every_s` are over. One
 /// that is due while another is saved waits.
-double work_between_s(const checkpoint_spec& how, double step_s, double pause_s,
-                      double saved_s) {
-  const double part_s = double(how.every_steps) * step_s;
-  const double least_s = std::max(double(how.every_s), saved_s) - pause_s;
+double work_between_s(uint64_t every_steps, uint64_t every_s, double step_s,
+                      double pause_s, double saved_s) {
+  const double part_s = double(every_steps) * step_s;
+  const double least_s = std::max(double(every_s), saved_s) - pause_s;
   return part_s * std::max(1.0, std::ceil(least_s / part_s - hair));
 }
 
-/// As whole seconds where there are some, else as steps.
-checkpoint_spec near_to(double work_s, double step_s, checkpoint_spec job) {
+/// As whole seconds where there are some, else as steps. `in_memory`: of copies
+/// of which most go there.
+checkpoint_spec near_to(double work_s, double step_s, checkpoint_spec job,
+                        bool in_memory) {
   const auto steps =
       uint64_t(std::max(1.0, std::floor(work_s / step_s + hair)));
+  if (in_memory) {
+    job.memory_every_s = std::max<uint64_t>(1, uint64_t(std::llround(work_s)));
+    job.every_steps = std::min(job.every_steps, steps);
+    return job;
+  }
   job.every_s = work_s < 1 ? 0 : uint64_t(std::llround(work_s));
   job.every_steps = job.every_s == 0 ? steps : std::min(job.every_steps, steps);
   return job;
@@ -181,10 +188,12 @@ void checkpoint_cost::went_back() {
   copy_.reset();
 }
 
-checkpoint_figures checkpoint_cost::figures(const checkpoint_spec& asked,
-                                            step_number newest) const {
+checkpoint_figures
+checkpoint_cost::figures(const checkpoint_spec& asked, step_number newest,
+                         std::optional<step_number> in_memory) const {
   checkpoint_figures out;
   out.newest = newest;
+  out.in_memory = in_memory;
   out.trained_s = double(trained_ns_) / 1e9;
   out.undone = undone_;
   out.assumed = undone_ == 0;
@@ -203,14 +212,16 @@ checkpoint_figures checkpoint_cost::figures(const checkpoint_spec& asked,
       0.0, median(samples_, [](const sample& one) { return one.pause_s; }));
   cost.saved_s =
       median(samples_, [](const sample& one) { return one.saved_s; });
-  cost.now = plan_of(work_between_s(asked, step_s, cost.pause_s, cost.saved_s),
+  const uint64_t every_s = in_memory ? asked.copied_every_s() : asked.every_s;
+  cost.now = plan_of(work_between_s(asked.every_steps, every_s, step_s,
+                                    cost.pause_s, cost.saved_s),
                      cost.pause_s, cost.saved_s, out.mttf_s);
   // One at a time, and after a step.
   const double least_s = std::max(step_s, cost.saved_s - cost.pause_s);
   const double best_s = std::clamp(best_work_s(cost.pause_s, out.mttf_s),
                                    least_s, std::max(least_s, day_s));
   cost.best = plan_of(best_s, cost.pause_s, cost.saved_s, out.mttf_s);
-  cost.advice = near_to(best_s, step_s, asked);
+  cost.advice = near_to(best_s, step_s, asked, in_memory.has_value());
   return out;
 }
 

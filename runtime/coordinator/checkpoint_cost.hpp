@@ -37,7 +37,9 @@ struct checkpoint_figures {
     plan best;
     checkpoint_spec advice; // the job's settings that come near the best
   };
-  step_number newest{};         // on the disk; 0: none
+  step_number newest{}; // on the disk; 0: none
+  /// The newest in memory, 0: none yet; nothing: they only go to the disk.
+  std::optional<step_number> in_memory;
   std::optional<double> step_s; // the usual time of one; median
   double trained_s = 0;
   uint64_t undone = 0;  // failures that took the state
@@ -59,8 +61,9 @@ public:
   /// Steps were undone: nobody held the state any more.
   void went_back();
 
-  checkpoint_figures figures(const checkpoint_spec& asked,
-                             step_number newest) const;
+  /// `in_memory`: as in the figures.
+  checkpoint_figures figures(const checkpoint_spec& asked, step_number newest,
+                             std::optional<step_number> in_memory = {}) const;
 
 private:
   struct timed_step {

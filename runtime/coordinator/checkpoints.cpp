@@ -1,5 +1,6 @@
 #include "runtime/coordinator/checkpoints.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace ballast::coordinator {
@@ -19,6 +20,39 @@ std::string checkpoints::drop_newest() {
   std::string out = std::move(points_.back().checkpoint);
   points_.pop_back();
   return out;
+}
+
+const restart_point& checkpoints::newest_on_disk() const {
+  return *std::find_if(points_.rbegin(), points_.rend(),
+                       [](const restart_point& one) { return !one.in_memory; });
+}
+
+std::optional<step_number> checkpoints::newest_in_memory() const {
+  for (auto it = points_.rbegin(); it != points_.rend(); ++it)
+    if (it->in_memory)
+      return it->step();
+  return memory_ == memory::used ? std::optional(step_number{}) : std::nullopt;
+}
+
+bool checkpoints::ask_for_memory() {
+  if (memory_ != memory::off)
+    return false;
+  memory_ = memory::asked;
+  return true;
+}
+
+bool checkpoints::memory_answered(bool room, const checkpoint_spec& how) {
+  if (memory_ != memory::asked)
+    return false;
+  memory_ = room ? memory::used : memory::given_up;
+  disk_every_ = std::chrono::seconds(how.every_s);
+  memory_every_ = std::chrono::seconds(how.in_memory_every_s());
+  return true;
+}
+
+void checkpoints::give_up_memory() {
+  if (memory_ == memory::used)
+    memory_ = memory::given_up;
 }
 
 void checkpoints::committed(const restart_point& here, uint64_t every_steps) {
@@ -46,9 +80,39 @@ void checkpoints::forget_copies() {
   copied_.reset();
 }
 
+/// Workers copy as often as memory wants it, also once that is given up. The
+/// disk takes the copy that is nearest to its time.
+checkpoints::place checkpoints::place_of(const fetch_request& how) const {
+  const bool tiered = memory_ == memory::used || memory_ == memory::given_up;
+  if (!tiered || how.to_disk || !disk_at_ ||
+      how.now - *disk_at_ + memory_every_ / 2 >= disk_every_)
+    return place::disk;
+  return memory_ == memory::used ? place::memory : place::nowhere;
+}
+
+/// Where no newer copy is to come, or is needed: workers that stand still copy
+/// no state twice.
+bool checkpoints::save_from_memory(outbox& out, const fetch_request& how) {
+  const restart_point& here = newest();
+  if (!here.in_memory || !how.to_disk || not_saved_ == here.step() ||
+      newest_on_disk().step() == here.step() ||
+      (here.step() != how.committed && !how.enough))
+    return false;
+  on_its_way_ = here.tally.identity();
+  way_ = {false, how.now};
+  out.put(fetch_checkpoint{.from = {},
+                           .after = *on_its_way_,
+                           .keep = how.keep,
+                           .requested = true,
+                           .in_memory = false,
+                           .file = here.checkpoint});
+  return true;
+}
+
 bool checkpoints::fetch(outbox& out, const generation_state& members,
                         const fetch_request& how) {
-  if (!copied_ || on_its_way_ || *copied_ > how.committed)
+  if (on_its_way_ || save_from_memory(out, how) || !copied_ ||
+      *copied_ > how.committed)
     return false;
   const step_number step = *copied_;
   const bool complete = members.number == copied_by_;
@@ -65,9 +129,13 @@ bool checkpoints::fetch(outbox& out, const generation_state& members,
   if (!complete)
     return true;
   copies_.erase(copies_.begin(), point);
+  const place to = place_of(how);
   const bool requested = std::exchange(wanted_, false) || how.requested;
+  if (to == place::nowhere)
+    return false;
   on_its_way_ = point->second.tally.identity();
-  fetch_checkpoint what{{}, *on_its_way_, how.keep, requested};
+  way_ = {to == place::memory, how.now};
+  fetch_checkpoint what{{}, *on_its_way_, how.keep, requested, way_.in_memory};
   for (size_t rank = 0; rank < members.workers.size(); ++rank)
     what.from.push_back({members.workers[rank], members.data_addresses[rank]});
   out.put(std::move(what));
@@ -80,20 +148,54 @@ checkpoints::written checkpoints::take(const ledger::checkpoint_identity& after,
   if (on_its_way_ != after)
     return written::strange;
   on_its_way_.reset();
-  auto point = copies_.find(after.step);
+  const auto is_it = [&](const restart_point& one) {
+    return one.in_memory && one.tally.identity() == after;
+  };
+  const auto kept = std::find_if(points_.begin(), points_.end(), is_it);
+  if (failed && kept != points_.end())
+    not_saved_ = after.step;
   if (failed) // a rank holds one copy: a newer one may have replaced it
     return copied_ && *copied_ > after.step ? written::superseded
                                             : written::failed;
-  if (point == copies_.end() || point->second.tally.identity() != after)
+  auto point = copies_.find(after.step);
+  restart_point made;
+  if (kept != points_.end())
+    made = *kept;
+  else if (point != copies_.end() && point->second.tally.identity() == after)
+    made = std::move(point->second);
+  else
     return written::superseded;
-  point->second.checkpoint = std::move(file);
-  // The first one is the seed, which costs nothing to keep.
-  while (points_.size() > keep)
-    points_.erase(points_.begin() + 1);
-  points_.push_back(std::move(point->second));
+  if (point != copies_.end())
+    copies_.erase(point);
+  made.checkpoint = std::move(file);
+  made.in_memory = way_.in_memory;
+  if (!made.in_memory)
+    disk_at_ = way_.since;
+  keep_point(std::move(made), keep);
   failures_ = 0;
-  copies_.erase(point);
   return written::published;
+}
+
+/// One in memory; on the disk the newest. The first one is the seed, which
+/// costs nothing to keep.
+void checkpoints::keep_point(restart_point made, uint32_t keep) {
+  const auto same_place = [&](const restart_point& one) {
+    return one.in_memory == made.in_memory;
+  };
+  auto too_many = std::count_if(points_.begin(), points_.end(), same_place) -
+                  ptrdiff_t(made.in_memory ? 0 : keep);
+  for (auto it = points_.begin() + 1; too_many > 0 && it != points_.end();)
+    if (same_place(*it)) {
+      it = points_.erase(it);
+      --too_many;
+    } else {
+      ++it;
+    }
+  auto at = points_.end();
+  // From memory: that one is loaded sooner.
+  if (points_.back().in_memory && points_.back().step() == made.step())
+    --at;
+  points_.insert(at, std::move(made));
 }
 
 void checkpoints::try_again(instant now) {
@@ -105,6 +207,7 @@ bool checkpoints::due_again(instant now) {
   if (!again_ || now < *again_)
     return false;
   again_.reset();
+  not_saved_.reset();
   return true;
 }
 

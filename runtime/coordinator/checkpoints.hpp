@@ -6,6 +6,10 @@
 /// committed the parts are fetched and published; it can never be undone then
 /// but by going back behind it. A part goes with its worker: then the copy is
 /// given up, and another one made.
+///
+/// Most copies may go to the memory of the coordinator's host: one of them is
+/// kept there, and the disk gets one as seldom as the job says. What somebody
+/// asks for goes to the disk.
 #pragma once
 
 #include "runtime/coordinator/generation_state.hpp"
@@ -25,6 +29,10 @@ public:
   /// Ascending; the first one is the seed, and needs no file.
   const std::vector<restart_point>& points() const { return points_; }
   const restart_point& newest() const { return points_.back(); }
+  /// Without those in memory.
+  const restart_point& newest_on_disk() const;
+  /// 0: none yet. Nothing: none is there, and none will be.
+  std::optional<step_number> newest_in_memory() const;
   /// `lineage`: before the first step.
   void begin(uint64_t lineage) { points_.front().tally.lineage = lineage; }
   /// Of an earlier life.
@@ -35,6 +43,16 @@ public:
   /// A worker found that it is not what was saved; its file. Precondition: it
   /// is not the seed.
   std::string drop_newest();
+
+  // -- memory
+  /// The answer to whether there is room is awaited, once.
+  bool ask_for_memory();
+  /// False: nobody asked.
+  bool memory_answered(bool room, const checkpoint_spec& how);
+  /// No copy goes there from here on.
+  void give_up_memory();
+  /// Precondition: one is on its way.
+  bool on_its_way_to_memory() const { return way_.in_memory; }
 
   // -- copies
   /// After every commit: remembers what a copy of this state would need.
@@ -56,8 +74,11 @@ public:
   struct fetch_request {
     step_number committed{}; // the last step
     bool connected = false;  // all ranks
-    uint32_t keep = 2;       // checkpoint.keep
+    uint32_t keep = 2;       // checkpoint.keep, on the disk
     bool requested = false;  // its event is written in any case
+    bool to_disk = false;    // somebody wants it there
+    bool enough = false;     // and the newest one in memory would do
+    instant now{};
   };
   /// True if the copy cannot be used any more: what it needs is not known, or a
   /// part of it is gone.
@@ -74,9 +95,23 @@ public:
   /// True if that is due.
   bool due_again(instant now);
   /// A user asks for one.
-  void asked() { failures_ = 0; }
+  void asked() {
+    failures_ = 0;
+    not_saved_.reset();
+  }
 
 private:
+  enum class memory { off, asked, used, given_up };
+  enum class place { nowhere, memory, disk };
+  /// What is being written now.
+  struct copy_under_way {
+    bool in_memory = false;
+    instant since{};
+  };
+  place place_of(const fetch_request& how) const;
+  bool save_from_memory(outbox& out, const fetch_request& how);
+  void keep_point(restart_point made, uint32_t keep);
+
   std::vector<restart_point> points_{restart_point{}};
   /// Committed steps of which a worker may hold a copy, or soon will.
   std::map<step_number, restart_point> copies_;
@@ -86,8 +121,15 @@ private:
   /// Fetched and written just now. What comes back may be of a history that
   /// was undone meanwhile, or of an earlier run.
   std::optional<ledger::checkpoint_identity> on_its_way_;
+  copy_under_way way_;
   std::optional<step_number> copied_; // not fetched yet
   generation copied_by_{};
+  memory memory_ = memory::off;
+  std::chrono::seconds disk_every_{0};
+  std::chrono::seconds memory_every_{0};
+  std::optional<instant> disk_at_; // the newest that went there was begun
+  /// In memory, and could not be brought to the disk.
+  std::optional<step_number> not_saved_;
 };
 
 } // namespace ballast::coordinator

@@ -194,7 +194,7 @@ void conclude_refused(coordinator_parts& p, instant now) {
     return;
   const refused_step refused = *p.run.suspects.refused();
   const generation_state* members = p.members.members();
-  const restart_point& newest = p.run.copies.newest();
+  const restart_point& newest = p.run.copies.newest_on_disk();
   const bool named =
       !members || refused.sample_ids.size() >= members->workers.size();
   const bool saved = next(newest.step()) == refused.step;

@@ -60,6 +60,10 @@ struct checkpoint_written {
   std::string file;
   failure problem;
 };
+/// The answer to open_memory: there is room, or why not.
+struct memory_opened {
+  failure problem;
+};
 /// Something outside the core went wrong: disk full, shard manager down.
 struct outside_trouble {
   failure why;
@@ -77,7 +81,7 @@ using coordinator_event = decltype(joined(
     std::variant<heartbeat, connection_lost, process_ended, leave_announced,
                  data_prepared, prepare_failed, shares_placed, no_room_found,
                  balance::balance_answer, saved_model, checkpoint_written,
-                 outside_trouble, clock_tick>()));
+                 memory_opened, outside_trouble, clock_tick>()));
 
 // -- from users; the others are in runtime/messages/control_request.hpp -------
 

@@ -7,14 +7,49 @@
 
 namespace ballast::coordinator {
 
+namespace {
+
+/// The run ends, or all leave, or the state before a refused step is to be
+/// looked at: what is in memory would be gone.
+bool ends(const coordinator_parts& p) {
+  return p.run.requests.halts() || p.run.suspects.refused() ||
+         p.run.requests.all_leave();
+}
+
 bool owes_copy(const coordinator_parts& p) {
-  return p.run.requests.owes_copy(p.run.copies.newest().step());
+  return p.run.requests.owes_copy(p.run.copies.newest_on_disk().step());
+}
+
+/// The workers of the next generation copy no more often than it takes.
+void use_disk_alone(coordinator_parts& p, const failure& why) {
+  p.run.spec.job.checkpoint.memory_every_s = 0;
+  p.out.tell(events::no_memory_checkpoints{why.message});
+}
+
+} // namespace
+
+void consider_memory(coordinator_parts& p, uint64_t state_bytes) {
+  if (state_bytes > 0 && p.run.spec.job.checkpoint.in_memory_every_s() > 0 &&
+      p.run.copies.ask_for_memory())
+    p.out.put(open_memory{state_bytes});
+}
+
+void on(coordinator_parts& p, const memory_opened& what, instant) {
+  const checkpoint_spec& how = p.run.spec.job.checkpoint;
+  if (!p.members.active() ||
+      !p.run.copies.memory_answered(!what.problem, how) || !what.problem)
+    return;
+  // A run that has begun is worth more than where its copies lie.
+  if (how.memory_every_s && p.run.steps.last().step == step_number{})
+    return fail(p, what.problem);
+  use_disk_alone(p, what.problem);
 }
 
 void fetch_copy(coordinator_parts& p) {
   const generation_state* members = p.members.members();
   if (!members)
     return;
+  const bool owes = owes_copy(p);
   const bool lost = p.run.copies.fetch(
       p.out, *members,
       {.committed = p.run.steps.last().step,
@@ -23,7 +58,11 @@ void fetch_copy(coordinator_parts& p) {
            std::all_of(members->workers.begin(), members->workers.end(),
                        [&](worker_id who) { return p.nodes.connected(who); }),
        .keep = p.run.spec.job.checkpoint.keep,
-       .requested = p.run.requests.halts() || p.run.suspects.refused()});
+       .requested = p.run.requests.halts() || p.run.suspects.refused(),
+       .to_disk = owes || ends(p),
+       .enough =
+           owes && !p.run.requests.owes_copy(p.run.copies.newest().step()),
+       .now = std::max(p.ticked, instant{0})});
   if (lost)
     want_copy(p);
 }
@@ -53,11 +92,20 @@ void on(coordinator_parts& p, const state_copied& message, instant now) {
   fetch_copy(p);
 }
 
+namespace {
+
+bool full(const failure& problem) {
+  return problem.code == errc::disk_full;
+}
+
+} // namespace
+
 void on(coordinator_parts& p, const checkpoint_written& what, instant now) {
   using written = checkpoints::written;
   if (!p.members.active())
     return; // of an earlier run
   const bool failed = bool(what.problem);
+  const bool in_memory = p.run.copies.on_its_way_to_memory();
   const written how = p.run.copies.take(what.after, what.file, failed,
                                         p.run.spec.job.checkpoint.keep);
   if (how == written::strange)
@@ -65,12 +113,16 @@ void on(coordinator_parts& p, const checkpoint_written& what, instant now) {
   p.run.cost.saved(what.after.step, how == written::published, now);
   if (how == written::failed)
     p.out.tell(events::checkpoint_failed{what.after.step, what.problem});
+  if (failed && in_memory && full(what.problem)) {
+    p.run.copies.give_up_memory();
+    use_disk_alone(p, what.problem);
+  }
   if (how == written::published)
     p.run.suspects.checkpoint_written();
   // A part went with its worker, or the request was answered ok: soon again. A
   // full disk has been waited for.
   if ((how == written::failed || (failed && owes_copy(p))) &&
-      what.problem.code != errc::disk_full)
+      !full(what.problem))
     p.run.copies.try_again(now);
   fetch_copy(p);
   if (p.members.in<finishing>() && !p.run.copies.on_its_way())
@@ -151,7 +203,7 @@ void part_from_all(coordinator_parts& p, instant now) {
 void park(coordinator_parts& p) {
   p.run.requests.park(false);
   p.run.requests.all_leave_since({});
-  const restart_point& point = p.run.copies.newest();
+  const restart_point& point = p.run.copies.newest_on_disk();
   const step_number last = p.run.steps.last().step;
   if (point.step() != last)
     return go_back(p, "every worker left, and the state after step " +

@@ -176,6 +176,7 @@ void on(coordinator_parts& p, const worker_loaded& message, instant now) {
   members.listens(members.rank_of(message.worker), message);
   if (!members.all_loaded())
     return;
+  consider_memory(p, message.state_bytes);
   if (s->recovery)
     s->recovery->loaded = now;
   members.connects_since = now;

@@ -38,6 +38,7 @@ struct past_plan {
 struct past_checkpoint {
   ledger::checkpoint_identity holds;
   std::string file;
+  bool in_memory = false;
 };
 
 struct past_run {
@@ -50,7 +51,8 @@ struct past_run {
   std::vector<ledger::committed_step> steps; // all that were shown
   uint64_t undone = 0;     // times that the run went back behind shown steps
   step_number committed{}; // up to here, by the journal
-  std::vector<past_checkpoint> checkpoints;      // ascending
+  /// Ascending; of one step the disk's comes first.
+  std::vector<past_checkpoint> checkpoints;
   std::optional<evaluation_report> test;         // the newest
   std::map<epoch_number, uint64_t> evaluated_ns; // of those that were told
   std::set<step_number> restarts; // first steps behind a checkpoint

@@ -120,21 +120,25 @@ private:
     to.count(step, past_.rows);
   }
 
-  /// True if there is one of this step, and of this history.
+  /// True if there is one of this step, and of this history; on the disk, in
+  /// memory, or both.
   bool take_checkpoint(const run_tally& here, bool proven) {
-    auto found = saved_.find(here.last.step);
-    if (found == saved_.end())
-      return false;
-    const past_checkpoint& one = *found->second;
-    bool same = one.holds == here.identity();
-    if (same)
-      out_.points.push_back({one.file, here, walk_.book()});
-    else if (proven)
-      refuse(one, why_other(one.holds, here.identity()));
-    else
+    const auto [begin, end] = saved_.equal_range(here.last.step);
+    const auto same = [&](const auto& one) {
+      return one.second->holds == here.identity();
+    };
+    const bool found = std::any_of(begin, end, same);
+    if (!found && !proven)
       return false; // said at the end, if nothing proves this step
-    saved_.erase(found);
-    return same;
+    for (auto it = begin; it != end; ++it) {
+      const past_checkpoint& one = *it->second;
+      if (same(*it))
+        out_.points.push_back({one.file, here, walk_.book(), one.in_memory});
+      else
+        refuse(one, why_other(one.holds, here.identity()));
+    }
+    saved_.erase(begin, end);
+    return found;
   }
 
   void refuse(const past_checkpoint& one, std::string why) {
@@ -144,7 +148,7 @@ private:
   const past_run& past_;
   ledger::ledger_walk walk_;
   bool evaluates_;
-  std::map<step_number, const past_checkpoint*> saved_;
+  std::multimap<step_number, const past_checkpoint*> saved_;
   past_steps out_;
 };
 

@@ -3,13 +3,15 @@
 /// JSON. monitor/logs/event_text.hpp writes the lines and their sentences,
 /// monitor/metrics counts them.
 ///
-/// A new kind is a struct here, and its line in event_text.cpp.
+/// A new kind is a struct here, or in file_event.hpp, and its line in
+/// event_text.cpp.
 #pragma once
 
 #include "runtime/balance/plan_note.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/coordinator/collective_choice.hpp"
+#include "runtime/coordinator/file_event.hpp"
 #include "runtime/coordinator/recovery_times.hpp"
 #include "runtime/coordinator/straggler.hpp"
 #include "runtime/coordinator/worker_shares.hpp"
@@ -25,8 +27,6 @@
 #include <vector>
 
 namespace ballast::coordinator::events {
-
-using milliseconds = std::chrono::duration<double, std::milli>;
 
 // -- the run -----------------------------------------------------------------
 
@@ -241,43 +241,6 @@ struct chunk_damaged {
   std::string worker;
 };
 
-// -- files of the run --------------------------------------------------------
-
-struct checkpoint {
-  step_number step{};
-  epoch_number epoch{};
-  uint64_t bytes = 0;
-  milliseconds took{};
-};
-struct checkpoint_failed {
-  step_number step{};
-  failure why;
-};
-struct checkpoint_refused {
-  std::string checkpoint;
-  std::string reason;
-  std::string kept;
-};
-struct model_refused {
-  std::string reason;
-  std::string kept;
-};
-/// steps.jsonl lacked steps that the ledger proves.
-struct steps_restored {
-  step_number from{};
-  step_number to{};
-};
-struct manifest_restored {
-  std::string reason;
-};
-struct damaged_tail {
-  std::string file;
-  uint64_t line = 0;
-  uint64_t bytes = 0;
-  std::string reason;
-  std::string kept;
-};
-
 } // namespace ballast::coordinator::events
 
 namespace ballast::coordinator {
@@ -294,7 +257,7 @@ using run_event = std::variant<
     events::plan_offered, events::plan_effective, events::plan_dropped,
     events::balanced, events::moved, events::chunk_damaged, events::checkpoint,
     events::checkpoint_failed, events::checkpoint_refused,
-    events::model_refused, events::steps_restored, events::manifest_restored,
-    events::damaged_tail>;
+    events::no_memory_checkpoints, events::model_refused,
+    events::steps_restored, events::manifest_restored, events::damaged_tail>;
 
 } // namespace ballast::coordinator

@@ -49,12 +49,13 @@ struct run_tally {
   ledger::checkpoint_identity identity() const;
 };
 
-/// A step to which the run can go back: its state is on the disk, or is the
-/// first one, which the seed makes.
+/// A step to which the run can go back: its state is on the disk, or in memory,
+/// or is the first one, which the seed makes.
 struct restart_point {
   std::string checkpoint; // its file; empty: from the seed
   run_tally tally;
   std::optional<ledger::ledger> book; // none before the first plan
+  bool in_memory = false; // of the coordinator's host; gone with that
   step_number step() const { return tally.last.step; }
 };
 

@@ -196,8 +196,10 @@ void on(coordinator_parts& p, const clock_tick&, instant now) {
   go_on_waiting(p, attempt_due, now);
   conclude_refused(p, now);
   ask_again_for_model(p, now);
-  if (p.members.active() && p.run.copies.due_again(now))
+  if (p.members.active() && p.run.copies.due_again(now)) {
+    fetch_copy(p);
     want_copy(p);
+  }
   forget_dead(p);
   p.nodes.let_back(now);
   replace_workers(p);

@@ -185,7 +185,8 @@ run_status::numbers numbers_of(const coordinator_parts& core) {
     out.moves = transfer->what.moves;
   out.balance = balance_of(core);
   out.checkpoint =
-      of.cost.figures(of.spec.job.checkpoint, of.copies.newest().step());
+      of.cost.figures(of.spec.job.checkpoint, of.copies.newest_on_disk().step(),
+                      of.copies.newest_in_memory());
   out.survived = of.steps.recoveries().size();
   if (const generation_state* members = core.members.members())
     out.members = {members->workers.size(), members->number,

@@ -252,7 +252,7 @@ void restore(coordinator_parts& p, past_run past, instant now) {
   p.run.copies.restore(std::move(found.points));
   p.run.cost.restore(p.run.steps.tally().timed_ns, past.undone);
   prove_earlier(p, past);
-  if (owes_copy(p))
+  if (p.run.requests.owes_copy(p.run.copies.newest_on_disk().step()))
     p.run.copies.want();
   tell_repairs(p, found);
   reopening last(p, past);

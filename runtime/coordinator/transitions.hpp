@@ -139,8 +139,7 @@ void change_loaded(coordinator_parts& p, membership_change& change,
                    const worker_loaded& message);
 /// A member says that the switch happened. training -> training.
 void switched(coordinator_parts& p, step_number base);
-/// Once; also at a fence that some reached behind the switch, and by the next
-/// coordinator.
+/// Once; also at a fence behind the switch, and by the next coordinator.
 void tell_switch(coordinator_parts& p, membership_change& change,
                  step_number from);
 void release_leavers(coordinator_parts& p);
@@ -156,14 +155,15 @@ void tell_plan(coordinator_parts& p, const ledger::plan& what,
                const balance::plan_note& note, step_number from);
 
 // -- going_back.cpp: checkpoints, and the way back to one ---------------------
-
 void on(coordinator_parts& p, const checkpoint_written& what, instant now);
+void on(coordinator_parts& p, const memory_opened& what, instant now);
+/// The state has so many bytes: has memory room for checkpoints? Asked once.
+void consider_memory(coordinator_parts& p, uint64_t state_bytes);
 
 void fetch_copy(coordinator_parts& p);
 /// Rank 0 copies its state after the step in flight; of a generation that is
 /// not ready yet it is asked for that once it is.
 void want_copy(coordinator_parts& p);
-bool owes_copy(const coordinator_parts& p);
 /// Some worker is here for it, or will come.
 bool can_go_back(const coordinator_parts& p);
 /// fenced, finishing -> waiting. No worker holds the newest shown state: the

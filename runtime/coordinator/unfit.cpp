@@ -275,7 +275,7 @@ void collective_broke(coordinator_parts& p, const worker_failed& message,
 void worker_broke(coordinator_parts& p, const worker_failed& message,
                   instant now) {
   const node& who = p.nodes.at(message.worker);
-  const std::string& file = p.run.copies.newest().checkpoint;
+  const std::string& file = p.run.copies.newest_on_disk().checkpoint;
   if (message.code == errc::non_finite_parameter && !file.empty())
     return fail(p, {message.code,
                     describe_node(who) + ": " + message.message +

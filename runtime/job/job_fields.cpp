@@ -378,15 +378,24 @@ void add_tail(fields_t& f) {
   add_field(
       f, "/checkpoint/every_s",
       [](job& j) -> field_place { return &j.checkpoint.every_s; },
-      "Least seconds between checkpoints, however quick the steps are; 0: "
+      "Least seconds between checkpoints on the disk, however quick the steps "
+      "are; 0: "
       "only the steps count. A copy that is asked for, and the last one of a "
       "run that is stopped, are made in any case.")
       .between(0, 86400);
   add_field(
       f, "/checkpoint/keep",
       [](job& j) -> field_place { return &j.checkpoint.keep; },
-      "Newest checkpoints that are kept.")
+      "Newest checkpoints on the disk that are kept.")
       .between(1, 1000);
+  add_field(
+      f, "/checkpoint/memory_every_s",
+      [](job& j) -> field_place { return &j.checkpoint.memory_every_s; },
+      "Least seconds between checkpoints in the memory of the coordinator's "
+      "host, if that is less than `every_s`; 0: none are made there. Refused "
+      "at the start where two of them do not fit; null: 30, and none where "
+      "they do not fit.")
+      .between(0, 86400);
   add_field(
       f, "/faults", [](job& j) -> field_place { return &j.faults; },
       "Allow the control messages that inject faults.");

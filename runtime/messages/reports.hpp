@@ -27,8 +27,10 @@ struct worker_loaded {
   ballast::generation generation{};
   std::string collective_address; // of its end of the gradient plane
   std::string data_address;       // of its chunk service, "host:port"
+  uint64_t state_bytes = 0;       // of all values of the training state
   auto fields() {
-    return std::tie(worker, generation, collective_address, data_address);
+    return std::tie(worker, generation, collective_address, data_address,
+                    state_bytes);
   }
 };
 

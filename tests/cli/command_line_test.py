@@ -238,7 +238,14 @@ class CommandLine(unittest.TestCase):
         screen = self.ballast("status", "--to", server.url).stdout
         self.assertIn("state lost 3 times in 14 days of training, 2 failures "
                       "survived; so once in 4.6 days", screen)
-        about.update(step=None, now=None, best=None, advice=None, pause_s=None)
+        about.update(memory_step=480)
+        about["advice"].update(memory_every_s=40)
+        screen = self.ballast("status", "--to", server.url).stdout
+        for part in ("step 400 is on the disk, step 480 in memory; one is",
+                     "(checkpoint.memory_every_s 40, every_steps 200)"):
+            self.assertIn(part, screen)
+        about.update(step=None, now=None, best=None, advice=None, pause_s=None,
+                     memory_step=None)
         screen = self.ballast("status", "--to", server.url).stdout
         self.assertIn("checkpoints: none is on the disk yet; what one costs is "
                       "not measured yet", screen)

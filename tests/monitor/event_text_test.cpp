@@ -315,7 +315,15 @@ std::vector<example> of_files() {
   return {
       {coordinator::events::checkpoint{step_number{5}, epoch_number{1}, 1000,
                                        coordinator::events::milliseconds(8.5)},
-       "checkpoint", R"({"step":5,"epoch":1,"bytes":1000,"ms":8.5})"},
+       "checkpoint",
+       R"({"step":5,"epoch":1,"bytes":1000,"ms":8.5,"where":"disk"})"},
+      {coordinator::events::checkpoint{step_number{5}, epoch_number{1}, 1000,
+                                       coordinator::events::milliseconds(8.5),
+                                       true},
+       "checkpoint",
+       R"({"step":5,"epoch":1,"bytes":1000,"ms":8.5,"where":"memory"})"},
+      {coordinator::events::no_memory_checkpoints{"no room"},
+       "no_memory_checkpoints", R"({"reason":"no room"})"},
       {coordinator::events::checkpoint_failed{
            step_number{5}, {errc::unreachable, "no answer", {}}},
        "checkpoint_failed",
@@ -324,7 +332,10 @@ std::vector<example> of_files() {
                                                "checkpoints/aside-1/step-5"},
        "checkpoint_refused",
        R"({"checkpoint":"step-5","reason":"torn",)"
-       R"("kept":"checkpoints/aside-1/step-5"})"},
+       R"("kept":"checkpoints/aside-1/step-5","where":"disk"})"},
+      {coordinator::events::checkpoint_refused{"step-5", "torn", ""},
+       "checkpoint_refused",
+       R"({"checkpoint":"step-5","reason":"torn","kept":"","where":"memory"})"},
       {coordinator::events::model_refused{"torn",
                                           "model.safetensors.damaged-1"},
        "model_refused",

@@ -31,6 +31,10 @@ job make_job(const cluster_options& options) {
   out.elastic.grace_s = 10;
   out.elastic.respawn_limit = options.respawn_limit;
   out.checkpoint.every_steps = options.checkpoint_every;
+  if (options.in_memory) {
+    out.checkpoint.every_s = 4;
+    out.checkpoint.memory_every_s = 1;
+  }
   return out;
 }
 
@@ -207,6 +211,8 @@ void cluster::cut_power() {
   groups_.clear();
   // The journal was synced; of the lines some of the last ones are left.
   disk_state& disk = *disk_;
+  std::erase_if(disk.checkpoints,
+                [](const auto& one) { return is_in_memory(one.first); });
   size_t least = std::min(disk.steps_synced, disk.steps.size());
   disk.steps.resize(least + random_.below(disk.steps.size() - least + 1));
   if (disk.shown.size() > disk.steps.size())

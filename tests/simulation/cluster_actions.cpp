@@ -156,6 +156,15 @@ struct cluster::performer {
   void operator()(const coordinator::fetch_checkpoint& what) {
     in.publish(what);
   }
+  /// As a message, so that what was decided beside it is done first.
+  void operator()(const coordinator::open_memory&) {
+    in.at_coordinator(1us, [me = &in] {
+      me->tell_core(coordinator::memory_opened{
+          !me->disk_->steps.empty() && me->random_.one_in(8)
+              ? failure{errc::invalid_job, "no room in memory", {}}
+              : failure{}});
+    });
+  }
   void operator()(const coordinator::serve_checkpoint& what) {
     in.disk_->served = what.file;
   }

@@ -20,10 +20,13 @@ coordinator::past_run cluster::remembered() const {
   out.asked = disk_->asked;
   for (const auto& [file, state] : disk_->checkpoints)
     if (state.size() <= disk_->steps.size())
-      out.checkpoints.push_back({disk_->identities.at(file), file});
-  std::sort(
-      out.checkpoints.begin(), out.checkpoints.end(),
-      [](const auto& a, const auto& b) { return a.holds.step < b.holds.step; });
+      out.checkpoints.push_back(
+          {disk_->identities.at(file), file, is_in_memory(file)});
+  std::sort(out.checkpoints.begin(), out.checkpoints.end(),
+            [](const auto& a, const auto& b) {
+              return std::pair(a.holds.step, a.in_memory) <
+                     std::pair(b.holds.step, b.in_memory);
+            });
   if (options_.supervised) {
     out.alive.emplace();
     for (const auto& [process, who] : nodes_)
@@ -135,50 +138,62 @@ void cluster::keep(const coordinator::undo_steps& what) {
 
 /// Fetched, written, renamed: the coordinator may die between any of these.
 void cluster::publish(const coordinator::fetch_checkpoint& copy) {
-  at_coordinator(some(1000, 60'000), [this, what = copy,
-                                      history = disk_->history] {
-    std::string file = "step-" + to_string(what.after.step);
-    // Who has this rank's part of the state after that step, and answers.
-    const auto holder_of = [&](size_t rank) -> const node_state* {
-      for (const auto& [process, who] : nodes_)
-        if (who->id == what.from[rank].who && who->alive &&
-            now_ >= who->frozen_until && who->copy &&
-            who->copy->size() == value(what.after.step) &&
-            who->copy_rank == rank && who->copy_world == what.from.size())
-          return who.get();
-      return nullptr;
-    };
-    const node_state* first = nullptr;
-    for (size_t rank = 0; rank < what.from.size(); ++rank) {
-      const node_state* from = holder_of(rank);
-      if (!from)
-        return tell_core(coordinator::checkpoint_written{
-            what.after, "", {errc::unreachable, "nobody answers", {}}});
-      if (first && *first->copy != *from->copy)
+  // Who has this rank's part of the state after that step, and answers.
+  const auto part_of = [this, what = copy](size_t rank) -> const lineage* {
+    for (const auto& [process, who] : nodes_)
+      if (who->id == what.from[rank].who && who->alive &&
+          now_ >= who->frozen_until && who->copy &&
+          who->copy->size() == value(what.after.step) &&
+          who->copy_rank == rank && who->copy_world == what.from.size())
+        return &*who->copy;
+    return nullptr;
+  };
+  const auto state = [this, part_of, what = copy]() -> const lineage* {
+    const auto kept = disk_->checkpoints.find(what.file);
+    if (what.from.empty())
+      return kept == disk_->checkpoints.end() ? nullptr : &kept->second;
+    for (size_t rank = 0; rank < what.from.size(); ++rank)
+      if (!part_of(rank))
+        return nullptr;
+      else if (*part_of(rank) != *part_of(0))
         fail("the parts of a checkpoint are of different states");
-      first = from;
-    }
-    at_coordinator(some(100, 20'000), [this, what, file, history,
-                                       held = *first->copy] {
+    return part_of(0);
+  };
+  at_coordinator(some(1000, 60'000), [this, state, what = copy,
+                                      history = disk_->history] {
+    if (!state())
+      return tell_core(coordinator::checkpoint_written{
+          what.after, "", {errc::unreachable, "nobody answers", {}}});
+    at_coordinator(some(100, 20'000), [this, what, history, held = *state()] {
       if (now_ < disk_->full_until)
         return tell_core(coordinator::checkpoint_written{
             what.after, "", {errc::disk_full, "the disk is full", {}}});
       if (history != disk_->history) // of steps that were undone meanwhile
         return tell_core(coordinator::checkpoint_written{
             what.after, "", {errc::stale_generation, "the run went back", {}}});
-      // The lines before it are on the disk before it has its name.
-      disk_->steps_synced = std::max(
-          disk_->steps_synced,
-          std::min(disk_->steps.size(), size_t(value(what.after.step))));
-      disk_->checkpoints[file] = held;
-      disk_->identities[file] = what.after;
-      log([&] { return "checkpoint of step " + to_string(what.after.step); });
+      const std::string file = disk_->keep(what, held);
+      log([&] { return "checkpoint " + file; });
       // Its name is there, and perhaps nobody hears of it.
       if (crash_soon_ && !quiet())
         return crash_coordinator();
       tell_core(coordinator::checkpoint_written{what.after, file, {}});
     });
   });
+}
+
+std::string cluster::disk_state::keep(const coordinator::fetch_checkpoint& what,
+                                      const lineage& held) {
+  if (what.in_memory)
+    std::erase_if(checkpoints,
+                  [](const auto& one) { return is_in_memory(one.first); });
+  else
+    steps_synced = std::max(
+        steps_synced, std::min(steps.size(), size_t(value(what.after.step))));
+  const std::string file =
+      (what.in_memory ? "memory-" : "step-") + to_string(what.after.step);
+  checkpoints[file] = held;
+  identities[file] = what.after;
+  return file;
 }
 
 void cluster::publish(const coordinator::fetch_model& asked) {

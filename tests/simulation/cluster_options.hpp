@@ -33,6 +33,8 @@ struct cluster_options {
   instant faults_until{};
   instant mean_between_faults = std::chrono::milliseconds(400);
   uint64_t checkpoint_every = 10;
+  /// Checkpoints go to memory, and to the disk every few seconds.
+  bool in_memory = false;
   /// The real balancer wants what it wants, instead of anything at all; the
   /// first chunk has the only rows of a class.
   bool balanced = false;

@@ -152,7 +152,17 @@ struct cluster::disk_state {
   bool told_lost = false;        // some of it, in a power cut
   std::optional<lineage> model;
   instant full_until{}; // nothing big can be written
+
+  /// A checkpoint; its file. The lines before one that is not in memory are on
+  /// the disk before it has its name.
+  std::string keep(const coordinator::fetch_checkpoint& what,
+                   const lineage& held);
 };
+
+/// A checkpoint that the coordinator's host has, and no disk.
+inline bool is_in_memory(const std::string& file) {
+  return file.starts_with("memory-");
+}
 
 /// What users were told would happen.
 struct cluster::user_state {

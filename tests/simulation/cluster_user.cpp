@@ -163,7 +163,8 @@ void cluster::check_requests(instant since) {
   }
   size_t newest = 0;
   for (const auto& [file, state] : disk_->checkpoints)
-    newest = std::max(newest, state.size());
+    if (!is_in_memory(file))
+      newest = std::max(newest, state.size());
   if (user.copy && newest < value(*user.copy))
     fail("a checkpoint was asked for at step " + to_string(*user.copy) +
          ", and there is none");

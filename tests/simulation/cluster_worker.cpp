@@ -339,7 +339,7 @@ void cluster::load(node_state& who, const assignment& order) {
     hold_share(me, order.first);
     me.fresh = order.first;
     perform(me, me.lifecycle.on_loaded(order.generation, "c" + me.name,
-                                       "d" + me.name));
+                                       "d" + me.name, 1));
   });
 }
 

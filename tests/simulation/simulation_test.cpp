@@ -28,7 +28,8 @@ cluster_options schedule(uint64_t seed) {
   out.seed = seed;
   if (seed % 4 == 1) // the random numbers are those of all other schedules
     out.window_chunks = uint32_t(1 + seed / 4 % 6);
-  out.weighted = seed % 5 == 2; // likewise
+  out.weighted = seed % 5 == 2;  // likewise
+  out.in_memory = seed % 3 == 0; // likewise
   out.workers = uint32_t(random.between(2, 5));
   out.rows = random.between(40, 300);
   out.chunk_rows = uint32_t(random.between(3, 20));

@@ -1,6 +1,5 @@
 /// Plays shard manager and workers for the coordinator. Nothing runs by itself.
 #pragma once
-
 #include "runtime/balance/memory_fit.hpp"
 #include "runtime/balance/repair.hpp"
 #include "tests/runtime/coordinator/plain_set.hpp"
@@ -53,8 +52,7 @@ inline job small_job(uint32_t workers) {
 class driver {
 public:
   explicit driver(bool supervised = false, std::chrono::milliseconds tick = {})
-      : core({.term = term{1},
-              .build_id = "b1",
+      : core({.build_id = "b1",
               .token = "t",
               .heartbeat = std::chrono::milliseconds(200),
               .supervised = supervised,
@@ -78,6 +76,7 @@ public:
     what.elastic.respawn = respawn;
     what.train.global_batch = batch;
     what.model.kind = model;
+    what.checkpoint = checkpoint;
     core.submit(what, "test-1", term{1});
     actions placing = core.take(data_prepared{set()}, now);
     auto place = pick<balance::place_shares>(placing);
@@ -124,9 +123,9 @@ public:
     generation gen = members.number;
     actions out;
     for (worker_id who : members.workers)
-      out = core.take(
-          worker_loaded{who, gen, "c" + to_string(who), "d" + to_string(who)},
-          now);
+      out = core.take(worker_loaded{who, gen, "c" + to_string(who),
+                                    "d" + to_string(who), 1000},
+                      now);
     for (worker_id who : core.generation()->workers)
       begun = core.take(
           worker_ready{who, gen, core.generation()->commits.base()}, now);
@@ -190,6 +189,7 @@ public:
   instant now{};
   uint64_t batch = 50;
   model_kind model = model_kind::emulated;
+  checkpoint_spec checkpoint;
   uint64_t chunk_bytes = 0;
   std::function<void(worker_hello&)> dress; // what else a node says
   std::vector<worker_id> workers;

@@ -50,6 +50,11 @@ struct past_steps_of : ::testing::Test {
         {identities.at(step - 1), "step-" + std::to_string(step)});
   }
 
+  void save_in_memory(uint64_t step) {
+    past.checkpoints.push_back(
+        {identities.at(step - 1), "memory-" + std::to_string(step), true});
+  }
+
   void forget_lines_after(uint64_t step) { past.steps.resize(step); }
 
   past_steps check() { return check_past_steps(past, record, beginning, 30); }
@@ -82,6 +87,27 @@ TEST_F(past_steps_of, takes_its_own_checkpoints) {
   EXPECT_EQ(found.book->next().step, step_number{26});
   // At the end of an epoch the plan that begins there is not in force yet.
   EXPECT_EQ(found.points[1].book->current().number, plan_number{1});
+}
+
+TEST_F(past_steps_of, takes_those_in_memory_behind_those_on_the_disk) {
+  save(10);
+  save(20);
+  save_in_memory(20);
+  past_steps found = check();
+  EXPECT_EQ(points(found), (steps{10, 20, 20}));
+  EXPECT_FALSE(found.points[2].in_memory);
+  EXPECT_TRUE(found.points[3].in_memory);
+  EXPECT_TRUE(found.refused.empty());
+}
+
+TEST_F(past_steps_of, refuses_one_of_two_of_a_step_where_it_is_another_runs) {
+  save(20);
+  save_in_memory(20);
+  ++past.checkpoints[1].holds.lineage;
+  past_steps found = check();
+  EXPECT_EQ(points(found), steps{20});
+  ASSERT_EQ(found.refused.size(), 1u);
+  EXPECT_EQ(found.refused[0].what.file, "memory-20");
 }
 
 TEST_F(past_steps_of, refuses_each_checkpoint_that_is_of_something_else) {

@@ -1,0 +1,56 @@
+/// What a run tells of its files: checkpoints, models, and what was restored or
+/// set aside. A part of run_event.hpp. Plain data.
+#pragma once
+
+#include "runtime/base/errors.hpp"
+#include "runtime/base/ids.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+namespace ballast::coordinator::events {
+
+using milliseconds = std::chrono::duration<double, std::milli>;
+
+struct checkpoint {
+  step_number step{};
+  epoch_number epoch{};
+  uint64_t bytes = 0;
+  milliseconds took{};
+  bool in_memory = false; // else on the disk
+};
+struct checkpoint_failed {
+  step_number step{};
+  failure why;
+};
+struct checkpoint_refused {
+  std::string checkpoint;
+  std::string reason;
+  std::string kept; // empty: it lay in memory, and is removed
+};
+/// No checkpoints are made in memory from here on.
+struct no_memory_checkpoints {
+  std::string reason;
+};
+struct model_refused {
+  std::string reason;
+  std::string kept;
+};
+/// steps.jsonl lacked steps that the ledger proves.
+struct steps_restored {
+  step_number from{};
+  step_number to{};
+};
+struct manifest_restored {
+  std::string reason;
+};
+struct damaged_tail {
+  std::string file;
+  uint64_t line = 0;
+  uint64_t bytes = 0;
+  std::string reason;
+  std::string kept;
+};
+
+} // namespace ballast::coordinator::events
