@@ -121,8 +121,7 @@ struct state_holder {
   worker_id who{};
   std::string address;
 };
-/// Get the final parameters from these workers together and publish
-/// model.safetensors.
+/// Publish model.safetensors, from these workers together.
 struct fetch_model {
   std::vector<state_holder> from;
   std::string weights_digest; // that they agreed on; empty: there was only one
