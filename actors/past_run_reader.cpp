@@ -1,6 +1,7 @@
 #include "actors/past_run_reader.hpp"
 
 #include "runtime/base/errors.hpp"
+#include "runtime/base/fault_point.hpp"
 #include "runtime/base/json_text.hpp"
 #include "store/json_lines.hpp"
 
@@ -105,6 +106,7 @@ coordinator::past_run read_past_run(const fs::path& folder,
                         folder.string() +
                             " holds a run that ended before its first step: "
                             "begin again in another folder");
+  (void)fault_point("past.read");
   coordinator::past_run out;
   out.begun = begun_as(*journal.run);
   out.what = out.begun;

@@ -12,8 +12,6 @@ namespace ballast::cli {
 
 namespace {
 
-constexpr std::chrono::seconds resume_deadline{10};
-
 std::chrono::nanoseconds resume_clock() {
   return std::chrono::steady_clock::now().time_since_epoch();
 }
@@ -68,7 +66,9 @@ patient_resume::ask(const actors::resume_run& what,
                     const std::function<void(const std::string&)>& accepted) {
   failure out;
   caf::scoped_actor self{system_};
-  self->request(whom_, resume_deadline, what)
+  // It reads all that the run has done, which has no limit. It is of this
+  // process: its end is an answer, too.
+  self->request(whom_, caf::infinite, what)
       .receive([&](const std::string& name) { accepted(name); },
                [&](const caf::error& why) { out = actors::to_failure(why); });
   return out;

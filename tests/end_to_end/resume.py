@@ -114,6 +114,19 @@ class Untouched(Resume):
         self.ended_well(again, run, 4)
 
 
+class OfALongRun(Resume):
+    def test_reads_what_it_has_done_however_long_that_takes(self):
+        run = self.stopped(quick())
+        flag = self.folder / "armed"
+        flag.touch()
+        self.environment["BALLAST_FAULT_POINTS"] = \
+            f"past.read=delay:11000!{flag}"
+        again = self.resume_dir(run)
+        self.assertEqual(again.wait(60), 0, again)
+        self.assertFalse(flag.exists())
+        self.assertEqual(read_json(run / "report.json")["state"], "done")
+
+
 class AfterAPowerCut(Resume):
     def test_lines_that_were_lost_are_made_again(self):
         run = self.killed(quick(), 2)
