@@ -66,8 +66,8 @@ byte_range gathered_model::piece(size_t number) const {
   return {from, std::min(from + piece_bytes, bytes())};
 }
 
-std::string gathered_model::write(const data::unfinished_state& into,
-                                  const std::string& digest) {
+/// Who of them sees the file; what they wrote into it is on the disk.
+void gathered_model::reach_all(const data::unfinished_state& into) {
   for_all(sources_.size(), asked_max, [&](size_t i) {
     with(sources_[i], [&] {
       holder_client client(sources_[i].worker, token_);
@@ -75,6 +75,11 @@ std::string gathered_model::write(const data::unfinished_state& into,
           order_written(client, model_blob, {}, into).has_value();
     });
   });
+}
+
+std::string gathered_model::write(const data::unfinished_state& into,
+                                  const std::string& digest) {
+  reach_all(into);
   next_ = 0;
   failed_ = false;
   hashed_.assign(pieces_.size(), {});
@@ -86,11 +91,12 @@ std::string gathered_model::write(const data::unfinished_state& into,
         name_this_thread("bl-gather");
         return hash_all(checked);
       });
-  const size_t threads =
-      std::max(sources_.size(), std::min(at_once * sources_.size(), asked_max));
+  // Of many workers some are enough to keep a disk busy.
+  const size_t threads = std::min(at_once * sources_.size(), asked_max);
   try {
     for_all(threads, threads,
             [&](size_t i) { write_pieces(i % sources_.size(), into); });
+    reach_all(into);
   } catch (...) {
     failed_ = true;
     hashes.wait();

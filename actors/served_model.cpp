@@ -10,6 +10,10 @@ namespace ballast::actors {
 
 namespace {
 
+/// So much of a piece is copied at a time: little memory that nobody touched
+/// before, and still in the cache when the disk takes it.
+constexpr uint64_t room_bytes = uint64_t{4} << 20;
+
 std::string checksum_in(const data::safetensors_image& file,
                         const byte_range& part) {
   data::content_hash out;
@@ -44,8 +48,10 @@ std::string served_model::write(const write_order& what) {
                         "the model has no such piece: bytes " +
                             std::to_string(what.part.from) + " to " +
                             std::to_string(what.part.to));
-  if (bytes == 0)
+  if (bytes == 0) {
+    data::part_writer(what.to).sync();
     return {};
+  }
   // At whole pages, as the disk takes them without the page cache.
   data::growing_bytes room;
   {
@@ -55,14 +61,19 @@ std::string served_model::write(const write_order& what) {
       rooms_.pop_back();
     }
   }
-  room.resize(bytes);
-  const std::span<char> to(reinterpret_cast<char*>(room.data()), bytes);
-  of_.file.copy(what.part.from, to);
-  std::string sum = checksum_of({to.data(), to.size()});
-  data::write_synced(what.to, what.part.from, to);
+  room.resize(room_bytes);
+  data::part_writer to(what.to);
+  data::content_hash sum;
+  for (uint64_t at = what.part.from; at < what.part.to; at += room_bytes) {
+    const std::span<char> bytes_here(reinterpret_cast<char*>(room.data()),
+                                     std::min(room_bytes, what.part.to - at));
+    of_.file.copy(at, bytes_here);
+    sum.update(bytes_here.data(), bytes_here.size());
+    to.write(at, bytes_here);
+  }
   const std::lock_guard lock(rooms_guard_);
   rooms_.push_back(std::move(room));
-  return sum;
+  return data::hex16(sum.digest());
 }
 
 std::optional<hash_answer> served_model::hash(const hash_order& what) {

@@ -25,7 +25,9 @@ public:
   std::string note() const;
   /// At most piece_bytes from there on.
   std::string read(uint64_t at) const;
-  /// Into the file that sees(); its checksum. Throws as write_synced() does.
+  /// Into the file that sees(); its checksum. On the disk after an order of no
+  /// bytes: one sync for all pieces, as each waits for what others write on
+  /// that disk. Throws as write_synced() does.
   std::string write(const write_order& what);
   /// The bytes behind those of the last call, or the first ones again. Nothing:
   /// they are neither.
@@ -40,7 +42,7 @@ private:
   const uint64_t bytes_;
   const step_number after_;
   std::mutex rooms_guard_;
-  std::vector<data::growing_bytes> rooms_; // of pieces that were written
+  std::vector<data::growing_bytes> rooms_; // for pieces on their way
   std::mutex hash_guard_;                  // guards the rest
   std::optional<data::streamed_weights> hash_;
   uint64_t hashed_ = 0;

@@ -58,7 +58,7 @@ std::string note_blob(const std::string& image);
 std::optional<std::string> image_of_note(std::string_view name);
 
 /// "Write these bytes of the image into this file yourself." No bytes: "do you
-/// see it?"
+/// see it, and is what you wrote on the disk?"
 struct write_order {
   std::string image;
   byte_range part;

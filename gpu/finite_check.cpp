@@ -3,7 +3,10 @@
 #include "gpu/kernels/largest_magnitude.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <future>
+#include <vector>
 
 namespace ballast::gpu {
 
@@ -51,18 +54,35 @@ void finite_check::refuse_gradient(ledger::position at, const float* gradients,
                              "or look for broken values in the data");
 }
 
-std::string finite_check::damaged_parameter() const {
+std::string finite_check::damaged_parameter(size_t threads) const {
   host_rooms room;
-  const finding worst =
-      worst_of(model_.parameters(),
-               on_host(device_, memory_.parameters.get(), memory_.count, room));
-  return std::isfinite(worst.largest) ? "" : worst.name;
+  const std::span<const float> values =
+      on_host(device_, memory_.parameters.get(), memory_.count, room);
+  const auto& all = model_.parameters();
+  std::atomic<size_t> next{0};
+  std::atomic<size_t> first{all.size()}; // with such a value
+  const auto some = [&] {
+    for (size_t i = next++; i < all.size() && i < first; i = next++)
+      if (!std::isfinite(
+              largest_magnitude(values.data() + all[i].offset, all[i].count))) {
+        size_t before = first;
+        while (i < before && !first.compare_exchange_weak(before, i)) {
+        }
+      }
+  };
+  std::vector<std::future<void>> others;
+  for (size_t i = 1; i < std::min(threads, all.size()); ++i)
+    others.push_back(std::async(std::launch::async, some));
+  some();
+  for (std::future<void>& one : others)
+    one.get();
+  return first < all.size() ? all[first].name : "";
 }
 
 /// No checkpoint and no model may contain parameters that an update has driven
 /// out of range: the loss of the next step would reveal them, if there is one.
-void finite_check::check_parameters(step_number after) const {
-  if (const std::string name = damaged_parameter(); !name.empty())
+void finite_check::check_parameters(step_number after, size_t threads) const {
+  if (const std::string name = damaged_parameter(threads); !name.empty())
     throw ballast_error(errc::non_finite_parameter,
                         "the parameter '" + name +
                             "' is not finite after step " + to_string(after) +

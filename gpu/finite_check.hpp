@@ -22,10 +22,11 @@ public:
   /// Throws ballast_error{non_finite_gradient}, which names the parameter.
   [[noreturn]] void refuse_gradient(ledger::position at, const float* gradients,
                                     double samples) const;
-  /// Name of the first parameter with a value that is not finite, or empty.
-  std::string damaged_parameter() const;
+  /// Name of the first parameter with a value that is not finite, or empty; by
+  /// so many threads.
+  std::string damaged_parameter(size_t threads = 1) const;
   /// Throws ballast_error{non_finite_parameter} if there is one.
-  void check_parameters(step_number after) const;
+  void check_parameters(step_number after, size_t threads = 1) const;
 
 private:
   const train_spec& how_;

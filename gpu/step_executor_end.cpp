@@ -89,7 +89,7 @@ void step_executor::finish() {
   message.worker = with_.self;
   message.step = step_number{value(core_->stands_at().step) - 1};
   message.stopped = core_->stopped();
-  finite_.check_parameters(with_.state->held.step);
+  finite_.check_parameters(with_.state->held.step, with_.image_threads);
   // Alone it has nobody to agree with. A run that is stopped may end without a
   // model.
   if (group_->size() > 1 || message.stopped)

@@ -88,29 +88,39 @@ bool sees(const shared_place& place) {
   return !place.token.empty() && found == place.token;
 }
 
-void write_synced(const shared_place& place, uint64_t at,
-                  std::span<const char> bytes) {
+part_writer::part_writer(const shared_place& place)
+    : file_(place.file), direct_(open_to_write(place.file, O_DIRECT)),
+      cached_(open_to_write(place.file, 0)) {
+  if (!cached_)
+    writing_failed(file_, "open");
+}
+
+void part_writer::write(uint64_t at, std::span<const char> bytes) {
   const bool whole =
-      at % page_bytes == 0 &&
+      direct_ && at % page_bytes == 0 &&
       reinterpret_cast<uintptr_t>(bytes.data()) % page_bytes == 0;
   const size_t direct = whole ? bytes.size() / page_bytes * page_bytes : 0;
   size_t done = 0;
   if (direct > 0) {
-    const unique_fd fd = open_to_write(place.file, O_DIRECT);
     const ssize_t count =
-        fd ? ::pwrite(fd.get(), bytes.data(), direct, off_t(at)) : -1;
+        ::pwrite(direct_.get(), bytes.data(), direct, off_t(at));
     // Where that does not go, or an error has to be told, the cache serves.
     done = count > 0 ? size_t(count) : 0;
-    if (fd && done == bytes.size() && ::fdatasync(fd.get()) == 0)
-      return;
   }
-  const unique_fd fd = open_to_write(place.file, 0);
-  if (!fd)
-    writing_failed(place.file, "open");
-  write_bytes_at(fd.get(), at + done,
-                 {bytes.data() + done, bytes.size() - done}, place.file);
-  if (::fdatasync(fd.get()) != 0)
-    writing_failed(place.file, "sync");
+  write_bytes_at(cached_.get(), at + done,
+                 {bytes.data() + done, bytes.size() - done}, file_);
+}
+
+void part_writer::sync() const {
+  if (::fdatasync(cached_.get()) != 0)
+    writing_failed(file_, "sync");
+}
+
+void write_synced(const shared_place& place, uint64_t at,
+                  std::span<const char> bytes) {
+  part_writer to(place);
+  to.write(at, bytes);
+  to.sync();
 }
 
 } // namespace ballast::data

@@ -51,9 +51,24 @@ struct shared_place {
 };
 /// The file is here, too.
 bool sees(const shared_place& place);
-/// Writes these bytes past the page cache where that goes, which is when they
-/// lie at whole pages here and there; they are on the disk afterwards.
-/// Precondition: sees(place).
+
+/// Writes a part of it, past the page cache where that goes, which is when the
+/// bytes lie at whole pages here and there. One thread. Precondition:
+/// sees(place).
+class part_writer {
+public:
+  explicit part_writer(const shared_place& place);
+
+  void write(uint64_t at, std::span<const char> bytes);
+  /// All that this process wrote into the file is on the disk.
+  void sync() const;
+
+private:
+  const std::filesystem::path file_;
+  unique_fd direct_; // none: the file system has only the cache
+  unique_fd cached_;
+};
+/// A part at once, on the disk afterwards.
 void write_synced(const shared_place& place, uint64_t at,
                   std::span<const char> bytes);
 

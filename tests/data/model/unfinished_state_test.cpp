@@ -67,6 +67,20 @@ TEST_F(unfinished_states, are_written_from_bytes_that_lie_anywhere) {
   EXPECT_EQ(content(), std::string(10, '\0') + text);
 }
 
+TEST_F(unfinished_states, are_written_by_one_in_many_parts) {
+  constexpr size_t bytes = 2 * 4096;
+  const unfinished_state file(folder / "state", 2 * bytes + 3);
+  growing_bytes memory(bytes);
+  std::fill(memory.data(), memory.data() + bytes, 'b');
+  part_writer to({file.file(), file.token()});
+  to.write(0, {reinterpret_cast<const char*>(memory.data()), bytes});
+  to.write(bytes, std::string(bytes, 'a')); // not at a page, perhaps
+  to.write(2 * bytes, std::string("end"));
+  to.sync();
+  EXPECT_EQ(content(),
+            std::string(bytes, 'b') + std::string(bytes, 'a') + "end");
+}
+
 TEST_F(unfinished_states, are_seen_by_nobody_who_has_another_token) {
   const unfinished_state file(folder / "state", 10);
   EXPECT_FALSE(sees({file.file(), file.token() + "0"}));
