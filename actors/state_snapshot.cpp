@@ -25,6 +25,7 @@ constexpr uint64_t hashed_bytes = uint64_t{64} << 20;
 } // namespace
 
 state_snapshot::~state_snapshot() {
+  make_no_room();
   if (worker_.joinable())
     worker_.join();
 }
@@ -54,7 +55,7 @@ void state_snapshot::make_room(uint64_t bytes) {
     }
     // By faults, one at a time: to populate them by a call holds a lock of the
     // whole process, and a thread that is put aside meanwhile stops all others.
-    for (size_t at = used; at < room_.size(); at += page_bytes)
+    for (size_t at = used; at < room_.size() && !ends_; at += page_bytes)
       room_.data()[at] = 0;
   });
 }

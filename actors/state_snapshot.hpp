@@ -15,6 +15,7 @@
 #include "data/base/growing_bytes.hpp"
 #include "runtime/base/ids.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -39,6 +40,9 @@ public:
   /// first copy takes no longer then than the others. The copy that is there
   /// stays as it is.
   void make_room(uint64_t bytes);
+  /// The run ends: what is not touched yet is not needed, and who writes the
+  /// model needs the cores. Any thread.
+  void make_no_room() { ends_ = true; }
   /// Copies the part of rank `rank` of `world`; replaces the copy before. `of`
   /// does not change until await() returns.
   void begin(step_number after, replica_image of, uint32_t rank = 0,
@@ -69,7 +73,8 @@ private:
   bool with_piece(std::string_view blob, uint64_t at, uint64_t most,
                   const std::function<void(std::string_view)>& use);
 
-  std::thread worker_;       // of the thread that steps
+  std::thread worker_; // of the thread that steps
+  std::atomic<bool> ends_{false};
   std::shared_mutex memory_; // guards the copy while it is read or written
   data::growing_bytes room_; // never smaller than it was; the part's bytes
   byte_range part_;          // likewise guarded

@@ -32,6 +32,8 @@ void build_replica(worker_run& run, const assignment& order) {
 /// Whoever asks for a note begins to fetch it.
 std::shared_ptr<served_model> model_of(worker_run& run, bool anew) {
   const std::lock_guard lock(run.serving);
+  if (anew)
+    run.snapshot.make_no_room(); // all ranks are at their end
   if (anew || run.model == nullptr)
     run.model = std::make_shared<served_model>(
         model_image(run.trained, run.name), run.trained.state.held.step);

@@ -107,6 +107,23 @@ TEST_F(state_snapshots, may_have_their_room_made_before) {
   EXPECT_TRUE(fetched(step_number{1}));
 }
 
+/// Memory of this process, in bytes.
+uint64_t resident() {
+  uint64_t all = 0, pages = 0;
+  std::ifstream("/proc/self/statm") >> all >> pages;
+  return pages * 4096;
+}
+
+TEST_F(state_snapshots, touch_no_more_memory_once_the_run_ends) {
+  const uint64_t before = resident();
+  snapshot.make_no_room();
+  snapshot.make_room(uint64_t{3} << 30);
+  snapshot.begin(step_number{1}, image(step_number{1}));
+  snapshot.await(); // comes behind the room
+  EXPECT_LT(resident(), before + (uint64_t{1} << 30));
+  EXPECT_TRUE(fetched(step_number{1}));
+}
+
 TEST_F(state_snapshots, of_all_ranks_together_are_the_file) {
   const replica_image whole = image(step_number{7});
   std::string expected(whole.file.bytes(), '\0');
