@@ -63,9 +63,11 @@ void named(const std::string& what, const image_holder& worker,
 std::optional<std::string> order_written(data::chunk_client& from,
                                          const std::string& image,
                                          const byte_range& part,
-                                         const data::unfinished_state& into) {
+                                         const data::unfinished_state& into,
+                                         bool checked) {
   return read_write_answer(from.fetch_blob(
-      write_blob({image, part, {into.file(), into.token()}}), bulk_patience));
+      write_blob({image, part, {into.file(), into.token()}, checked}),
+      bulk_patience));
 }
 
 std::string bring(data::chunk_client& from, const std::string& image,
