@@ -43,7 +43,8 @@ private:
   void check() const;
   byte_range piece(size_t number) const;
   void reach_all(const data::unfinished_state& into);
-  void write_pieces(size_t by, const data::unfinished_state& into);
+  void write_pieces(size_t by, const data::unfinished_state& into,
+                    bool checked);
   std::string fetch(holder_client& from, const byte_range& part,
                     const data::unfinished_state& into);
   data::streamed_weights::hashes hash_all(bool checked);

@@ -76,9 +76,10 @@ void named(const std::string& what, const image_holder& worker,
 std::optional<std::string> order_written(holder_client& from,
                                          const std::string& image,
                                          const byte_range& part,
-                                         const data::unfinished_state& into) {
-  const std::string answer =
-      from.blob(write_blob({image, part, {into.file(), into.token()}}));
+                                         const data::unfinished_state& into,
+                                         bool checked) {
+  const std::string answer = from.blob(
+      write_blob({image, part, {into.file(), into.token()}, checked}));
   try {
     return read_write_answer(answer);
   } catch (const ballast_error& e) {

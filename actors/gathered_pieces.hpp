@@ -53,12 +53,14 @@ void for_all(size_t count, size_t threads,
 void named(const std::string& what, const image_holder& worker,
            const std::string& then, const std::function<void()>& work);
 
-/// The worker writes these bytes: their checksum, if it makes one. Nothing: it
-/// does not see the file, or cannot write there, which the log says.
+/// The worker writes these bytes: their checksum, if they are to be checked.
+/// Nothing: it does not see the file, or cannot write there, which the log
+/// says.
 std::optional<std::string> order_written(holder_client& from,
                                          const std::string& image,
                                          const byte_range& part,
-                                         const data::unfinished_state& into);
+                                         const data::unfinished_state& into,
+                                         bool checked = false);
 /// These bytes, at most a piece, are brought here and written.
 std::string bring(holder_client& from, const std::string& image,
                   const byte_range& part, const data::unfinished_state& into);

@@ -7,9 +7,12 @@
 #include "runtime/base/json_text.hpp"
 #include "runtime/job/memory_need.hpp"
 
+#include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <sys/mman.h>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -83,6 +86,21 @@ void check_memory(const replica& of, const job& what, uint64_t parameters,
     throw ballast_error(why);
 }
 
+/// The whole pages of it.
+void give_back(std::span<float> memory) {
+  const auto page = uintptr_t(::sysconf(_SC_PAGESIZE));
+  const auto begin =
+      (reinterpret_cast<uintptr_t>(memory.data()) + page - 1) / page * page;
+  const auto end =
+      reinterpret_cast<uintptr_t>(memory.data() + memory.size()) / page * page;
+  if (begin >= end)
+    return;
+  auto* const at = reinterpret_cast<void*>(begin);
+  // The first where other processes may map it, the second where not.
+  if (::madvise(at, end - begin, MADV_REMOVE) != 0)
+    (void)::madvise(at, end - begin, MADV_DONTNEED);
+}
+
 } // namespace
 
 void build(replica& out, const job& what, const ledger::row_shape& row,
@@ -108,6 +126,13 @@ void build(replica& out, const job& what, const ledger::row_shape& row,
   if (out.begins || what.model.init != to_string(model_init::seeded))
     initialize(out);
   out.layout = make_bucket_layout(out.network->parameters());
+}
+
+void forget_gradients(const replica& of) {
+  if (!of.device->is_host())
+    return;
+  for (const auto& arena : of.memory.gradients)
+    give_back({arena.get(), of.memory.count});
 }
 
 replica_image model_image(const replica& of, const std::string& run) {

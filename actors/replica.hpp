@@ -37,6 +37,10 @@ struct replica {
 void build(replica& out, const job& what, const ledger::row_shape& row,
            uint32_t local_workers, bool others_train,
            collectives::collective_backend& backend);
+/// No step follows: the memory of gradients goes back to the system now, while
+/// others are busy, which a process of some gigabytes else does at its very
+/// end. They read as zeros from here on. Any thread.
+void forget_gradients(const replica& of);
 /// What lies elsewhere is copied into `room` at once; the rest is what the
 /// replica has, and may change with it.
 struct replica_image {

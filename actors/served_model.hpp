@@ -25,9 +25,9 @@ public:
   std::string note() const;
   /// At most piece_bytes from there on.
   std::string read(uint64_t at) const;
-  /// Into the file that sees(); its checksum. On the disk after an order of no
-  /// bytes: one sync for all pieces, as each waits for what others write on
-  /// that disk. Throws as write_synced() does.
+  /// Into the file that sees(); its checksum, if asked for. On the disk after
+  /// an order of no bytes: one sync for all pieces, as each waits for what
+  /// others write on that disk. Throws as write_synced() does.
   std::string write(const write_order& what);
   /// The bytes behind those of the last call, or the first ones again. Nothing:
   /// they are neither.

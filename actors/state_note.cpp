@@ -43,6 +43,15 @@ bool read_range(std::string_view& rest, byte_range& out) {
          read_number(next_word(rest), out.to) && out.from <= out.to;
 }
 
+bool read_checked(std::string_view word, bool& out) {
+  out = word == checked;
+  return out || word == plain;
+}
+
+std::string text_of(bool is_checked) {
+  return std::string(is_checked ? checked : plain);
+}
+
 std::string text_of(const byte_range& what) {
   return std::to_string(what.from) + " " + std::to_string(what.to);
 }
@@ -123,7 +132,8 @@ std::optional<std::string> image_of_note(std::string_view name) {
 
 std::string write_blob(const write_order& what) {
   return what.image + std::string(write_suffix) + text_of(what.part) + " " +
-         what.to.token + " " + what.to.file.string();
+         text_of(what.checked) + " " + what.to.token + " " +
+         what.to.file.string();
 }
 
 std::optional<write_order> read_write_order(std::string_view name) {
@@ -133,7 +143,8 @@ std::optional<write_order> read_write_order(std::string_view name) {
   write_order out;
   out.image = name.substr(0, end);
   std::string_view rest = name.substr(end + write_suffix.size());
-  if (!read_range(rest, out.part))
+  if (!read_range(rest, out.part) ||
+      !read_checked(next_word(rest), out.checked))
     return std::nullopt;
   out.to.token = next_word(rest);
   out.to.file = rest; // may have blanks
@@ -163,7 +174,7 @@ std::optional<std::string> read_write_answer(std::string_view text) {
 
 std::string hash_blob(const hash_order& what) {
   return std::string(hash_prefix) + text_of(what.part) + " " +
-         std::string(what.checked ? checked : plain);
+         text_of(what.checked);
 }
 
 std::optional<hash_order> read_hash_order(std::string_view name) {
@@ -171,9 +182,8 @@ std::optional<hash_order> read_hash_order(std::string_view name) {
     return std::nullopt;
   name.remove_prefix(hash_prefix.size());
   hash_order out;
-  if (!read_range(name, out.part) || (name != checked && name != plain))
+  if (!read_range(name, out.part) || !read_checked(name, out.checked))
     return std::nullopt;
-  out.checked = name == checked;
   return out;
 }
 
@@ -186,7 +196,7 @@ std::string text_of(const hash_answer& what) {
 hash_answer read_hash_answer(const std::string& text) {
   try {
     const nlohmann::json in = nlohmann::json::parse(text);
-    return {in.at("xxh64").get<std::string>(),
+    return {in.at("xxh64").get<std::vector<std::string>>(),
             {in.at("sha256").get<std::string>(),
              in.at("digest").get<std::string>()}};
   } catch (const nlohmann::json::exception&) {

@@ -63,23 +63,25 @@ struct write_order {
   std::string image;
   byte_range part;
   data::shared_place to;
+  bool checked = false; // the answer has a checksum
 };
 std::string write_blob(const write_order& what);
 std::optional<write_order> read_write_order(std::string_view name);
-/// What came of it: the checksum of what was written, which may be empty;
+/// What came of it: the checksum of what was written, if that was asked for;
 /// nothing: the file is not here; or what went wrong.
 std::string write_answer(const std::optional<std::string>& written,
                          const failure& problem);
 /// Throws what went wrong.
 std::optional<std::string> read_write_answer(std::string_view text);
 
-/// "Hash these bytes of the model, behind those before."
+/// "Hash these bytes of the model, whole pieces of it, behind those before."
+/// Not all at once: an answer comes before anybody takes the worker for dead.
 struct hash_order {
   byte_range part;
   bool checked = false; // by more than the SHA-256: checksum, digest
 };
 struct hash_answer {
-  std::string xxh64;                    // of these bytes, if checked
+  std::vector<std::string> xxh64;       // of each of the pieces, if checked
   data::streamed_weights::hashes whole; // with the last bytes of the model
 };
 std::string hash_blob(const hash_order& what);

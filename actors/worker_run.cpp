@@ -3,6 +3,7 @@
 #include "actors/state_fetch.hpp"
 #include "actors/this_machine.hpp"
 #include "monitor/logs/log.hpp"
+#include "runtime/base/thread_name.hpp"
 #include "runtime/job/memory_need.hpp"
 
 #include <algorithm>
@@ -37,6 +38,13 @@ std::shared_ptr<served_model> model_of(worker_run& run, bool anew) {
   if (anew || run.model == nullptr)
     run.model = std::make_shared<served_model>(
         model_image(run.trained, run.name), run.trained.state.held.step);
+  // Nobody steps any more: what is given back now, beside the disk, is not
+  // waited for when the process ends.
+  if (anew && !run.forgotten.valid())
+    run.forgotten = std::async(std::launch::async, [&of = run.trained] {
+      name_this_thread("bl-forget");
+      forget_gradients(of);
+    });
   return run.model;
 }
 

@@ -17,6 +17,7 @@
 #include "runtime/worker/lifecycle.hpp"
 
 #include <functional>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -47,8 +48,9 @@ struct worker_run {
   state_snapshot snapshot; // of it, for checkpoints; any thread may read it
   std::mutex serving;      // guards the next
   std::shared_ptr<served_model> model;
-  bool built = false;     // the replica, to its last buffer
-  bool has_state = false; // the replica: of some step
+  std::future<void> forgotten; // the gradients, once the model is fetched
+  bool built = false;          // the replica, to its last buffer
+  bool has_state = false;      // the replica: of some step
   std::optional<sample_trace> trace;
   // -- guarded by the engine
   std::shared_ptr<collectives::collective_opening>

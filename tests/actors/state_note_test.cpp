@@ -52,19 +52,22 @@ TEST(state_notes, are_refused_where_they_contradict_themselves) {
 TEST(write_orders, are_read_as_they_were_written_whatever_the_path_is) {
   const write_order before{"checkpoint-3",
                            {uint64_t{1} << 40, (uint64_t{1} << 40) + 7},
-                           {"/a path/with@9/and \n so.safetensors", "token"}};
+                           {"/a path/with@9/and \n so.safetensors", "token"},
+                           true};
   const auto after = read_write_order(write_blob(before));
   ASSERT_TRUE(after);
   EXPECT_EQ(after->image, before.image);
   EXPECT_EQ(after->part, before.part);
   EXPECT_EQ(after->to.file, before.to.file);
   EXPECT_EQ(after->to.token, before.to.token);
+  EXPECT_TRUE(after->checked);
 }
 
 TEST(write_orders, are_nothing_else_that_is_asked_for) {
   for (const char* name :
-       {"model@0", "checkpoint-3@0", "checkpoint-3/note", "/write 0 1 t /f",
-        "checkpoint-3/write x 1 t /f", "checkpoint-3/write 2 1 t /f"}) {
+       {"model@0", "checkpoint-3@0", "checkpoint-3/note",
+        "/write 0 1 plain t /f", "checkpoint-3/write x 1 plain t /f",
+        "checkpoint-3/write 2 1 plain t /f", "checkpoint-3/write 1 2 t /f"}) {
     EXPECT_FALSE(read_write_order(name)) << name;
     EXPECT_FALSE(read_hash_order(name)) << name;
   }
@@ -106,8 +109,8 @@ TEST(hash_orders, and_their_answers_are_read_as_they_were_written) {
                            "model/hash 9 5 plain", "model/hash 5 9 so"})
     EXPECT_FALSE(read_hash_order(name)) << name;
   const hash_answer answer =
-      read_hash_answer(text_of(hash_answer{"a", {"b", "c"}}));
-  EXPECT_EQ(answer.xxh64, "a");
+      read_hash_answer(text_of(hash_answer{{"a", "d"}, {"b", "c"}}));
+  EXPECT_EQ(answer.xxh64, (std::vector<std::string>{"a", "d"}));
   EXPECT_EQ(answer.whole.sha256, "b");
   EXPECT_EQ(answer.whole.digest, "c");
   EXPECT_FAILURE(read_hash_answer("{}"), errc::invalid_data, "not understood");
