@@ -3,13 +3,8 @@
 #include "actors/blob_pieces.hpp"
 #include "monitor/logs/log.hpp"
 #include "runtime/base/errors.hpp"
-#include "runtime/base/thread_name.hpp"
 
-#include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <future>
-#include <vector>
 
 namespace ballast::actors {
 
@@ -34,29 +29,6 @@ std::string holder_client::blob(const std::string& name) {
       throw ballast_error(errc::worker_lost, "it is lost");
     throw;
   }
-}
-
-void for_all(size_t count, size_t threads,
-             const std::function<void(size_t)>& work) {
-  std::atomic<size_t> next{0};
-  std::atomic<bool> failed{false};
-  const auto some = [&] {
-    name_this_thread("bl-gather");
-    for (size_t i = next++; i < count && !failed; i = next++)
-      try {
-        work(i);
-      } catch (...) {
-        failed = true;
-        throw;
-      }
-  };
-  std::vector<std::future<void>> running;
-  for (size_t i = 0; i < std::min(threads, count); ++i)
-    running.push_back(std::async(std::launch::async, some));
-  for (std::future<void>& one : running)
-    one.wait();
-  for (std::future<void>& one : running)
-    one.get();
 }
 
 void named(const std::string& what, const image_holder& worker,

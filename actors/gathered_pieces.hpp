@@ -8,6 +8,7 @@
 
 #include "actors/state_note.hpp"
 #include "data/transfer/chunk_service.hpp"
+#include "runtime/base/on_threads.hpp"
 
 #include <cstddef>
 #include <functional>
@@ -46,8 +47,10 @@ constexpr size_t asked_max = 16;
 constexpr size_t fetched_max = 2;
 
 /// `work(i)` for all i below `count`, on some threads; throws the first error.
-void for_all(size_t count, size_t threads,
-             const std::function<void(size_t)>& work);
+template <class Work>
+void for_all(size_t count, size_t threads, const Work& work) {
+  for_each_piece(count, threads, "bl-gather", work);
+}
 /// An error of `work` says that `what` did not come from the worker; those of
 /// the file keep their own. `then`: what comes of it.
 void named(const std::string& what, const image_holder& worker,

@@ -36,7 +36,7 @@ size_t bytes_of(slice s, size_t width) {
 /// those who lack the data they only wait.
 void copy_large(char* to, const char* from, size_t bytes, size_t ranks) {
   constexpr size_t piece_bytes = size_t{8} << 20;
-  const size_t cores = std::max(1U, std::thread::hardware_concurrency());
+  static const size_t cores = std::max(1U, std::thread::hardware_concurrency());
   for_each_piece((bytes + piece_bytes - 1) / piece_bytes,
                  std::min({ranks, cores, copiers_max}), "bl-receive",
                  [&](size_t i) {

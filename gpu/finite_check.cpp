@@ -1,12 +1,11 @@
 #include "gpu/finite_check.hpp"
 
 #include "gpu/kernels/largest_magnitude.hpp"
+#include "runtime/base/on_threads.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <future>
-#include <vector>
 
 namespace ballast::gpu {
 
@@ -70,12 +69,7 @@ std::string finite_check::damaged_parameter(size_t threads) const {
         }
       }
   };
-  std::vector<std::future<void>> others;
-  for (size_t i = 1; i < std::min(threads, all.size()); ++i)
-    others.push_back(std::async(std::launch::async, some));
-  some();
-  for (std::future<void>& one : others)
-    one.get();
+  on_threads(std::min(threads, all.size()), "bl-digest", some);
   return first < all.size() ? all[first].name : "";
 }
 

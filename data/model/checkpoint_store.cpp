@@ -13,10 +13,8 @@
 #include <fcntl.h>
 #include <fstream>
 #include <iterator>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <span>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -33,7 +31,6 @@ constexpr std::string_view removed = ".removed-";
 constexpr const char* state_name = "state.safetensors";
 constexpr const char* manifest_name = "manifest.json";
 constexpr uint32_t check_threads_max = 8;
-constexpr uint64_t copy_block_bytes = uint64_t{4} << 20;
 constexpr uint32_t copy_threads = 2;
 
 /// No atomic_file: the folder becomes whole at once, by its rename in
@@ -203,27 +200,13 @@ fs::path place_in(const fs::path& folder, step_number step) {
 
 state_source saved_state(const fs::path& file) {
   const state_checksums expected = checksums_beside(file);
-  return {
-      expected.bytes, [file, expected](const unfinished_state& into) {
-        state_check check("its state", expected);
-        for_each_block(
-            {0, expected.bytes, copy_block_bytes, copy_threads},
-            [&]() -> block_work {
-              return
-                  [&,
-                   room = std::make_shared<std::vector<char>>(copy_block_bytes),
-                   reader = std::shared_ptr<block_reader>(file_blocks(
-                       file, expected.bytes))](uint64_t at, uint64_t count) {
-                    const std::span<char> to(room->data(), count);
-                    reader->read(at, std::span(&to, 1));
-                    const std::span<const char> came(to);
-                    check.add(at, std::span(&came, 1));
-                    into.write(at, {room->data(), count});
-                  };
-            },
-            [&] { check.stop(); });
-        return expected.parts;
-      }};
+  return {expected.bytes, [file, expected](const unfinished_state& into) {
+            check_state_file(file, expected, copy_threads,
+                             [&into](uint64_t at, std::string_view bytes) {
+                               into.write(at, bytes);
+                             });
+            return expected.parts;
+          }};
 }
 
 checkpoint_store::checkpoint_store(fs::path folder)

@@ -168,7 +168,8 @@ void bring_into_memory(const std::filesystem::path& file,
 }
 
 void check_state_file(const std::filesystem::path& file,
-                      const state_checksums& expected, uint32_t threads_max) {
+                      const state_checksums& expected, uint32_t threads_max,
+                      const use_bytes& use) {
   state_check check("its state", expected);
   const block_order how{
       0, expected.bytes, check_block_bytes,
@@ -177,7 +178,7 @@ void check_state_file(const std::filesystem::path& file,
   for_each_block(
       how,
       [&]() -> block_work {
-        return [&check,
+        return [&check, &use,
                 room = std::make_shared<std::vector<char>>(check_block_bytes),
                 reader = std::shared_ptr<block_reader>(file_blocks(
                     file, expected.bytes))](uint64_t at, uint64_t count) {
@@ -185,6 +186,8 @@ void check_state_file(const std::filesystem::path& file,
           reader->read(at, std::span(&to, 1));
           const std::span<const char> came(to);
           check.add(at, std::span(&came, 1));
+          if (use)
+            use(at, {came.data(), came.size()});
         };
       },
       [&] { check.stop(); });

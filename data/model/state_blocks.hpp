@@ -14,6 +14,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 namespace ballast::data {
 
@@ -56,9 +57,12 @@ void for_each_block(const block_order& how,
 void bring_into_memory(const std::filesystem::path& file,
                        const std::stop_token& stop);
 
-/// Reads all of a file, by as many threads as it has parts, at most so many.
-/// Throws where it is not what it was.
+/// Some bytes of a file, from `at` on.
+using use_bytes = std::function<void(uint64_t at, std::string_view bytes)>;
+/// Reads all of a file, by as many threads as it has parts, at most so many,
+/// which hand on what they read. Throws where it is not what it was.
 void check_state_file(const std::filesystem::path& file,
-                      const state_checksums& expected, uint32_t threads_max);
+                      const state_checksums& expected, uint32_t threads_max,
+                      const use_bytes& use = {});
 
 } // namespace ballast::data

@@ -152,16 +152,20 @@ class DuringACheckpoint(Takeover):
 
 
 class NotFetched(Takeover):
-    def test_it_says_from_whom_and_why_in_our_words(self):
+    def begun_to_fetch(self, point, epochs):
+        """A run that stays for a second at that point of a checkpoint."""
         flag = self.folder / "armed"
-        self.environment["BALLAST_FAULT_POINTS"] = \
-            f"checkpoint.fetch=delay:1000!{flag}"
+        self.environment["BALLAST_FAULT_POINTS"] = f"{point}=delay:1000!{flag}"
         one, run = self.begin(job_of(
-            workers=3, epochs=20, checkpoint={"every_steps": 100000}))
+            workers=3, epochs=epochs, checkpoint={"every_steps": 100000}))
         flag.touch()
-        first = min(self.workers(run), key=lambda w: w["rank"])
         self.ballast("ctl", "checkpoint", "--to", run)
         wait_until(lambda: not flag.exists(), "the fetch to begin")
+        return one, run
+
+    def test_it_says_from_whom_and_why_in_our_words(self):
+        one, run = self.begun_to_fetch("checkpoint.fetch", epochs=20)
+        first = min(self.workers(run), key=lambda w: w["rank"])
         self.kill(first["pid"])
         failed = wait_until(lambda: [
             e for e in read_lines(run / "events.jsonl")
@@ -176,15 +180,8 @@ class NotFetched(Takeover):
         self.ended_well(one, run, 20)
 
     def test_a_worker_that_is_lost_but_not_dead_is_not_waited_for(self):
-        flag = self.folder / "armed"
-        self.environment["BALLAST_FAULT_POINTS"] = \
-            f"checkpoint.write=delay:1000!{flag}"
-        one, run = self.begin(job_of(
-            workers=3, epochs=40, checkpoint={"every_steps": 100000}))
-        flag.touch()
+        one, run = self.begun_to_fetch("checkpoint.write", epochs=40)
         last = max(self.workers(run), key=lambda w: w["rank"])
-        self.ballast("ctl", "checkpoint", "--to", run)
-        wait_until(lambda: not flag.exists(), "the fetch to begin")
         os.kill(last["pid"], signal.SIGSTOP)
         try:
             # Long before its supervisor ends it, or the service gives up.

@@ -51,6 +51,13 @@ protected:
     return out;
   }
 
+  std::string problems() {
+    std::string out;
+    for (const stored_checkpoint& one : checkpoint_store(folder).inspect())
+      out += to_string(one.holds.step) + ": " + one.problem + "\n";
+    return out;
+  }
+
   std::vector<std::string> names() {
     std::vector<std::string> out;
     for (const auto& entry : fs::directory_iterator(folder))
@@ -115,18 +122,15 @@ TEST_F(checkpoints, are_passed_over_by_name_where_torn_or_damaged) {
     checkpoint_store(folder).publish(identity(step));
   }
   EXPECT_EQ(whole(), steps{4});
-  std::string found;
-  for (const stored_checkpoint& one : checkpoint_store(folder).inspect())
-    found += to_string(one.holds.step) + ": " + one.problem + "\n";
-  EXPECT_EQ(found, "1: its state has 3 bytes of 37\n"
-                   "2: its state does not match its checksum in bytes 18 "
-                   "to 37 (part 2 of 2)\n"
-                   "3: its manifest.json is missing\n"
-                   "4: \n"
-                   "5: its manifest.json cannot be read\n"
-                   "6: its manifest is of step 4\n"
-                   "7: its state is that of step 5\n"
-                   "8: its state has no header that names its step\n");
+  EXPECT_EQ(problems(), "1: its state has 3 bytes of 37\n"
+                        "2: its state does not match its checksum in bytes 18 "
+                        "to 37 (part 2 of 2)\n"
+                        "3: its manifest.json is missing\n"
+                        "4: \n"
+                        "5: its manifest.json cannot be read\n"
+                        "6: its manifest is of step 4\n"
+                        "7: its state is that of step 5\n"
+                        "8: its state has no header that names its step\n");
 }
 
 TEST_F(checkpoints, are_named_where_pipes_and_folders_stand_for_their_files) {
@@ -140,13 +144,10 @@ TEST_F(checkpoints, are_named_where_pipes_and_folders_stand_for_their_files) {
   fs::create_directory(at(1, "manifest.json"));
   ASSERT_EQ(::mkfifo(at(2, "manifest.json").c_str(), 0600), 0);
   ASSERT_EQ(::mkfifo(at(3, "state.safetensors").c_str(), 0600), 0);
-  std::string found;
-  for (const stored_checkpoint& one : checkpoint_store(folder).inspect())
-    found += to_string(one.holds.step) + ": " + one.problem + "\n";
-  EXPECT_EQ(found, "1: its manifest.json is no file\n"
-                   "2: its manifest.json is no file\n"
-                   "3: its state.safetensors is no file\n"
-                   "4: \n");
+  EXPECT_EQ(problems(), "1: its manifest.json is no file\n"
+                        "2: its manifest.json is no file\n"
+                        "3: its state.safetensors is no file\n"
+                        "4: \n");
 }
 
 TEST_F(checkpoints, are_only_what_has_the_name_of_one) {
