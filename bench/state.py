@@ -27,6 +27,9 @@ resume   A stopped run goes on: until its first committed step, on 1, 2 and 5
          the workers of a host share.
 join     A third worker joins two: the others' longest step until it takes part,
          over the median before.
+stripes  Three workers on hosts of their own (network namespaces), 400 Mbit/s out of
+         each, and a fourth one that joins them, with no limit in: until it has the
+         state, and the same where there is only one to send it. Needs root.
 tier     All workers are killed (kill -9), while the newest checkpoint lies in memory:
          until the next committed step, and the steps that are undone (25 million, a
          checkpoint in memory every 5 s).
@@ -42,11 +45,13 @@ import statistics
 import subprocess
 import time
 
+from lib.live import Live
 from lib.measure import Ballast, Peer, Scratch, arguments, run_parts, say, table, warn_if_busy
+from lib.state_job import FLOATS, MILLION, ROWS_A_STEP_US, STEPS, gaps_ms, job
+from lib.state_memory import memory
+from lib.stripes import stripes
 
-MILLION = 1_000_000
-STEPS, SAVED = 24, 12  # of a run; the step that is saved
-BATCH, ROWS_A_STEP_US = 48, 100_000
+SAVED = 12  # the step that is saved
 PUBLISHED_MAX = 1.2
 RATE_MIN, RATE_MILLIONS, RATE_EVERY_S, RATE_S = 0.97, 125, 30, 65
 PAUSE_MAX = {25: 1.3, 125: 1.5, 250: 1.5}
@@ -56,45 +61,7 @@ RESUMED_ON = (1, 2, 5)  # workers
 RESUME_RATIO_MAX = 1.5
 JOIN_MAX = 1.4
 TIER_MILLIONS, TIER_EVERY_S, TIER_S_MAX = 25, 5, 2
-FLOATS = 4
 STATE_VECTORS = 3  # AdamW: the parameters and two of the optimizer
-MEMORY_MILLIONS, MEMORY_WORKERS, MEMORY_STEPS, MEMORY_EVERY = 25, 2, 24, 4
-SAMPLE_S = 0.05
-OPTIMIZERS = {
-    "sgd": {"kind": "sgd", "lr": 0.001},
-    "sgd, momentum": {"kind": "sgd", "lr": 0.001, "momentum": 0.9},
-    "adam": {"kind": "adam", "lr": 0.001},
-    "adamw": {"kind": "adamw", "lr": 0.001},
-}
-# What to ask for, and the environment: no host's name, no shared memory.
-COLLECTIVES = {
-    "ring, shared memory": ("ring", {}),
-    "ring, TCP": ("ring", {"BALLAST_HOST_ID": ""}),
-    "gloo": ("gloo", {}),
-}
-LIMIT_S = 300  # for whatever is waited for
-
-
-def job(parameters, folder, every_steps, steps=STEPS):
-    what = {
-        "version": 1,
-        "name": "state",
-        "data": {
-            "train": {"format": "synthetic", "rows": BATCH * steps, "classes": 10, "features": 16},
-            "test_fraction": 0,
-        },
-        "model": {"kind": "emulated", "parameters": parameters, "us_per_sample": 0, "us_per_step": ROWS_A_STEP_US},
-        "train": {"epochs": 1, "global_batch": BATCH, "optimizer": {"kind": "adamw", "lr": 0.001}},
-        "checkpoint": {"every_steps": every_steps, "every_s": 0},
-    }
-    path = os.path.join(folder, "job.json")
-    with open(path, "w", encoding="ascii") as f:
-        json.dump(what, f)
-    return path
-
-
-def gaps_ms(times_ns):
-    return [(b - a) / 1e6 for a, b in zip(times_ns, times_ns[1:])]
 
 
 def longest_over_median(times_ns):
@@ -187,78 +154,6 @@ def start(ballast, _peer, options, verdicts):
     return raw
 
 
-def smaps(pid):
-    """PSS of a process, and what of it nobody else maps, in bytes."""
-    with open(f"/proc/{pid}/smaps_rollup") as f:
-        found = {line.split(":")[0]: int(line.split()[1]) << 10 for line in f if line.endswith(" kB\n")}
-    private = found["Private_Clean"] + found["Private_Dirty"]
-    return found["Pss"], private
-
-
-class Memory:
-    """The largest PSS of each process of a run while it trains, by rank."""
-
-    def __init__(self):
-        self.largest = {}  # rank, or "coordinator" -> (PSS, private)
-        self.again = 0
-
-    def __call__(self, folder):
-        if time.monotonic() < self.again:
-            return
-        self.again = time.monotonic() + SAMPLE_S
-        try:
-            # Not of the end: what it costs is another question.
-            with open(os.path.join(folder, "steps.jsonl")) as f:
-                if not 1 < len(f.readlines()) < MEMORY_STEPS - 1:
-                    return
-            with open(os.path.join(folder, "workers.json")) as f:
-                pids = {w["rank"]: w["pid"] for w in json.load(f)["workers"] if w["state"] == "training"}
-            with open(os.path.join(folder, "coordinator.json")) as f:
-                pids["coordinator"] = json.load(f)["pid"]
-            for who, pid in pids.items():
-                self.largest[who] = max(self.largest.get(who, (0, 0)), smaps(pid))
-        except (OSError, ValueError, KeyError):
-            pass  # a file is being replaced, or a process has ended
-
-    def of(self, who):
-        pss, private = self.largest[who]
-        return private, pss - private
-
-
-def largest_memory(ballast, parameters, optimizer, collective):
-    kind, environment = COLLECTIVES[collective]
-    path = job(parameters, ballast.scratch, MEMORY_EVERY, MEMORY_STEPS)
-    with open(path) as f:
-        what = json.load(f)
-    what["train"]["optimizer"] = OPTIMIZERS[optimizer]
-    what["train"]["collective"] = kind
-    with open(path, "w") as f:
-        json.dump(what, f)
-    found = Memory()
-    ballast.run(path, workers=MEMORY_WORKERS, watch=found, environment=environment)
-    return found
-
-
-def memory(ballast, _peer, options, _verdicts):
-    raw = {}
-    processes = {"rank 0": 0, "another rank": 1, "coordinator": "coordinator"}
-    rows = [("collective", "optimizer") + tuple(f"{who}: {what}" for who in processes for what in ("private", "shared"))]
-    unit = MEMORY_MILLIONS * MILLION * FLOATS
-    for collective in COLLECTIVES:
-        for optimizer in OPTIMIZERS:
-            found = {who: [] for who in processes}
-            for _ in range(options.repeats):
-                small = largest_memory(ballast, 1000, optimizer, collective)
-                large = largest_memory(ballast, MEMORY_MILLIONS * MILLION, optimizer, collective)
-                for who, key in processes.items():
-                    found[who].append([(b - a) / unit for a, b in zip(small.of(key), large.of(key))])
-            raw[f"{collective}, {optimizer}"] = found
-            middle = [statistics.median(one[i] for one in found[who]) for who in processes for i in (0, 1)]
-            rows.append((collective, optimizer) + tuple(f"{max(0, one):.2f}" for one in middle))
-    table(rows)
-    return raw
-
-
 def synced_s(folder, size):
     path = os.path.join(folder, "dd")
     begun = time.monotonic()
@@ -286,71 +181,6 @@ def end(ballast, _peer, options, verdicts):
             verdicts.at_most(f"{parameters} million: end over dd", ours / dd, END_RATIO_MAX, "x")
     table(rows)
     return raw
-
-
-class Live:
-    """A run that this program watches, asks and ends."""
-
-    def __init__(self, ballast, folder, command):
-        self.ballast, self.folder = ballast, folder
-        self.steps = os.path.join(folder, "steps.jsonl")
-        self.log = folder + ".log"
-        env = {**os.environ, "BALLAST_CACHE": ballast.cache}
-        self.lines = len(self.shown())
-        with open(self.log, "ab") as out:
-            self.begun_ns = time.monotonic_ns()
-            self.process = subprocess.Popen(
-                [ballast.binary, "run", *command, "--no-progress"], stdout=out, stderr=out, stdin=subprocess.DEVNULL, env=env
-            )
-
-    def shown(self):
-        """Of every committed step, when that was."""
-        try:
-            with open(self.steps) as f:
-                return [json.loads(line)["t_ns"] for line in f if line.endswith("\n")]
-        except FileNotFoundError:
-            return []
-
-    def events(self):
-        with open(os.path.join(self.folder, "events.jsonl")) as f:
-            return [json.loads(line) for line in f if line.endswith("\n")]
-
-    def until(self, what, found):
-        deadline = time.monotonic() + LIMIT_S
-        while not (out := found()):
-            if self.process.poll() is not None or time.monotonic() > deadline:
-                self.process.kill()
-                with open(self.log) as f:
-                    raise SystemExit(f"no {what} in {self.folder}:\n{f.read()}")
-            time.sleep(0.02)
-        return out
-
-    def first_step_s(self):
-        """Until this life's first one."""
-        times = self.until("step", lambda: self.shown()[self.lines :])
-        return (times[0] - self.begun_ns) / 1e9
-
-    def disk_bytes(self):
-        """What all of its processes had to read from the disk."""
-        family, out = [str(self.process.pid)], 0
-        for pid in family:
-            try:
-                for thread in os.listdir(f"/proc/{pid}/task"):
-                    with open(f"/proc/{pid}/task/{thread}/children") as f:
-                        family += f.read().split()
-                with open(f"/proc/{pid}/io") as f:
-                    out += next(int(line.split()[1]) for line in f if line.startswith("read_bytes"))
-            except FileNotFoundError:
-                pass  # it has ended
-        return out
-
-    def ctl(self, *what):
-        subprocess.run([self.ballast.binary, "ctl", *what, "--to", self.folder], check=True, capture_output=True)
-
-    def stop(self):
-        """Its state is in a checkpoint of its last step."""
-        self.ctl("stop")
-        self.process.wait()
 
 
 def newest_state(folder):
@@ -500,7 +330,7 @@ def main():
 
     parts = {
         "pause": pause, "rate": rate, "memory": memory, "start": start, "end": end, "resume": resume, "join": join,
-        "tier": tier,
+        "stripes": stripes, "tier": tier,
     }
     options = arguments(__doc__.splitlines()[0], list(parts), more=more)
     warn_if_busy()

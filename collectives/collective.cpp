@@ -18,9 +18,16 @@ namespace {
 
 } // namespace
 
-void collective::broadcast_to_lacking(void* data, size_t bytes, int root, bool,
-                                      deadline until) {
-  broadcast(data, bytes, root, until); // holders receive equal bytes
+void collective::fill_lacking(void* data, size_t bytes,
+                              std::span<const bytes_here> have,
+                              deadline until) {
+  const auto holder = std::ranges::find(have, bytes_here::all);
+  if (have.size() != static_cast<size_t>(size()) || holder == have.end()) {
+    throw collective_error(collective_errc::mismatch,
+                           "no rank holds the bytes that others lack");
+  }
+  // Other holders receive equal bytes.
+  broadcast(data, bytes, static_cast<int>(holder - have.begin()), until);
 }
 
 void collective::on_peer_lost(std::function<void(int)>) {}

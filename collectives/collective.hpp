@@ -70,6 +70,13 @@ struct collective_capabilities {
   bool device_memory = false;
 };
 
+/// What a rank has of the bytes that others lack.
+enum class bytes_here : uint8_t {
+  all,
+  none,
+  unused, // neither has nor needs them: what is in their place may change
+};
+
 using deadline = std::chrono::steady_clock::time_point;
 
 class collective {
@@ -93,10 +100,11 @@ public:
                           deadline until);
   virtual void broadcast(void* data, size_t bytes, int root,
                          deadline until) = 0;
-  /// Broadcast when some ranks hold the root's bytes already (`lacks` false):
-  /// they take part, and their bytes do not change.
-  virtual void broadcast_to_lacking(void* data, size_t bytes, int root,
-                                    bool lacks, deadline until);
+  /// Ranks that lack bytes get them from those who hold them, from all of those
+  /// at once where the backend can. `have`: by rank, equal on every rank; the
+  /// bytes are equal wherever they are held, and do not change there.
+  virtual void fill_lacking(void* data, size_t bytes,
+                            std::span<const bytes_here> have, deadline until);
   virtual void send(const void* data, size_t bytes, int to, deadline until);
   virtual void receive(void* data, size_t bytes, int from, deadline until);
   virtual void barrier(deadline until) = 0;

@@ -1,6 +1,7 @@
 #include "collectives/ring_collective.hpp"
 
 #include "collectives/fault_point.hpp"
+#include "collectives/stream_fill.hpp"
 
 #include <algorithm>
 #include <thread>
@@ -25,6 +26,8 @@ int spins(int local_ranks) {
 }
 
 constexpr uint32_t op_point_to_point = 100;
+/// Fewer bytes are there sooner by way of a tree.
+constexpr size_t fill_bytes_min = size_t{256} << 10;
 
 stream_label point_to_point(size_t bytes) {
   return {op_point_to_point, 0, bytes};
@@ -167,7 +170,7 @@ void ring_collective::all_gather(void* data, size_t count, element_type type,
       for (int r = 0; r < size(); ++r) {
         slice s = slice_of(count, r, size());
         copy_everywhere(bytes + s.begin * width, (s.end - s.begin) * width, r,
-                        true, until);
+                        until);
       }
     }
   });
@@ -176,17 +179,39 @@ void ring_collective::all_gather(void* data, size_t count, element_type type,
 void ring_collective::broadcast(void* data, size_t bytes, int root,
                                 deadline until) {
   check_rank(root);
-  guarded([&] { copy_everywhere(data, bytes, root, true, until); });
+  guarded([&] { copy_everywhere(data, bytes, root, until); });
 }
 
-void ring_collective::broadcast_to_lacking(void* data, size_t bytes, int root,
-                                           bool lacks, deadline until) {
-  check_rank(root);
-  guarded([&] { copy_everywhere(data, bytes, root, lacks, until); });
+void ring_collective::fill_lacking(void* data, size_t bytes,
+                                   std::span<const bytes_here> have,
+                                   deadline until) {
+  guarded([&] {
+    const fill_route route = route_of(hosts_, have);
+    if (bytes == 0 || size() == 1) {
+      return;
+    }
+    if (!route.takers.empty() && bytes < fill_bytes_min) {
+      return copy_everywhere(data, bytes, route.givers.front(), until);
+    }
+    const auto copy_here = [&] {
+      if (route.near_root >= 0) {
+        near_->broadcast(
+            data, bytes, local_index(route.near_root), route.near_root,
+            have[static_cast<size_t>(rank())] == bytes_here::none, until);
+      }
+    };
+    if (route.held_here) {
+      copy_here();
+    }
+    fill_over_streams(mesh_, route, static_cast<char*>(data), bytes, until);
+    if (!route.held_here) {
+      copy_here();
+    }
+  });
 }
 
 void ring_collective::copy_everywhere(void* data, size_t bytes, int root,
-                                      bool lacks, deadline until) {
+                                      deadline until) {
   if (bytes == 0 || size() == 1) {
     return;
   }
@@ -195,8 +220,7 @@ void ring_collective::copy_everywhere(void* data, size_t bytes, int root,
       root_host == hosts_.host_of[static_cast<size_t>(options_.rank)];
   if (near_ && here) {
     // Within one host no rank forwards data.
-    near_->broadcast(data, bytes, local_index(root), root, lacks || !one_host(),
-                     until);
+    near_->broadcast(data, bytes, local_index(root), root, true, until);
   }
   if (is_leader() && !one_host()) {
     wide_.broadcast(data, bytes, root_host, until);

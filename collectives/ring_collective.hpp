@@ -40,8 +40,8 @@ public:
   void all_gather(void* data, size_t count, element_type type,
                   deadline until) override;
   void broadcast(void* data, size_t bytes, int root, deadline until) override;
-  void broadcast_to_lacking(void* data, size_t bytes, int root, bool lacks,
-                            deadline until) override;
+  void fill_lacking(void* data, size_t bytes, std::span<const bytes_here> have,
+                    deadline until) override;
   void send(const void* data, size_t bytes, int to, deadline until) override;
   void receive(void* data, size_t bytes, int from, deadline until) override;
   void barrier(deadline until) override;
@@ -71,8 +71,7 @@ private:
   int local_index(int rank) const;
   void reduce_everywhere(void* data, size_t count, element_type type,
                          deadline until);
-  void copy_everywhere(void* data, size_t bytes, int root, bool lacks,
-                       deadline until);
+  void copy_everywhere(void* data, size_t bytes, int root, deadline until);
   void meet_everyone(deadline until);
 
   collective_options options_;

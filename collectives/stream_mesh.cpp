@@ -51,20 +51,43 @@ struct stream_mesh::outgoing {
   byte_source* source = nullptr;
   frame head{};
   size_t head_sent = 0;
-  bool done() const {
-    return source == nullptr || (head_sent == sizeof head && source->done());
+  bool done() const { return head_sent == sizeof head && source->done(); }
+  bool blocked() const {
+    return !done() && (head_sent < sizeof head || !source->ready().empty());
   }
 };
 
 struct stream_mesh::incoming {
   int peer = -1;
   byte_sink* sink = nullptr;
+  stream_label label;
   frame head{};
   size_t head_got = 0;
-  bool done() const {
-    return sink == nullptr || (head_got == sizeof head && sink->done());
+  bool done() const { return head_got == sizeof head && sink->done(); }
+  bool starved() const {
+    return !done() && (head_got < sizeof head || !sink->room().empty());
   }
 };
+
+namespace {
+
+/// The rank of the first stream that is not done; -1: all are.
+template <class Stream>
+int waits_for(std::span<Stream> streams) {
+  const auto at = std::ranges::find_if_not(
+      streams, [](const Stream& one) { return one.done(); });
+  return at == streams.end() ? -1 : at->peer;
+}
+
+/// Whether anything is still expected of that rank.
+template <class Stream>
+bool needs(std::span<Stream> streams, int rank) {
+  return std::ranges::any_of(streams, [&](const Stream& one) {
+    return one.peer == rank && !one.done();
+  });
+}
+
+} // namespace
 
 stream_mesh::stream_mesh(int rank, std::vector<link> links,
                          std::shared_ptr<stop_switch> stop, int spins,
@@ -75,31 +98,54 @@ stream_mesh::stream_mesh(int rank, std::vector<link> links,
 
 stream_mesh::~stream_mesh() = default;
 
+stream_mesh::outgoing stream_mesh::begin(const sending& what) {
+  return {what.to,
+          what.source,
+          {data_magic, sent_frames_[what.to]++, what.label.operation,
+           what.label.detail, what.label.bytes, 0}};
+}
+
 void stream_mesh::transfer(const stream_label& label, byte_source* source,
                            int to, byte_sink* sink, int from, deadline until) {
   outgoing out;
   if (source != nullptr) {
-    out.peer = to;
-    out.source = source;
-    out.head = {data_magic,   sent_frames_[to]++, label.operation,
-                label.detail, label.bytes,        0};
+    out = begin({label, source, to});
   }
-  incoming in;
-  if (sink != nullptr) {
-    in.peer = from;
-    in.sink = sink;
+  incoming in{from, sink, label};
+  move({&out, source != nullptr ? 1u : 0u}, {&in, sink != nullptr ? 1u : 0u},
+       until);
+}
+
+void stream_mesh::transfer(std::span<const sending> out,
+                           std::span<const receiving> in, deadline until) {
+  std::vector<outgoing> leaving;
+  for (const sending& one : out) {
+    leaving.push_back(begin(one));
   }
+  std::vector<incoming> coming;
+  for (const receiving& one : in) {
+    coming.push_back({one.from, one.sink, one.label});
+  }
+  move(leaving, coming, until);
+}
+
+void stream_mesh::move(std::span<outgoing> out, std::span<incoming> in,
+                       deadline until) {
   int idle = 0;
   const auto patience = patience_until(until);
   until = std::chrono::steady_clock::now() + patience;
   bool progress = false;
-  while (!out.done() || !in.done()) {
+  while (waits_for(out) >= 0 || waits_for(in) >= 0) {
     stop_->check();
     bool moved = false;
-    for (int i = 0; i < pulls_max && !in.done() && pull(in, label); ++i) {
-      moved = true;
+    for (incoming& one : in) {
+      for (int i = 0; i < pulls_max && !one.done() && pull(one); ++i) {
+        moved = true;
+      }
     }
-    moved |= !out.done() && push(out);
+    for (outgoing& one : out) {
+      moved |= !one.done() && push(one);
+    }
     if (moved) {
       idle = 0;
       progress = true;
@@ -169,7 +215,7 @@ bool stream_mesh::push(outgoing& out) {
   return moved;
 }
 
-bool stream_mesh::pull(incoming& in, const stream_label& label) {
+bool stream_mesh::pull(incoming& in) {
   const int fd = links_[in.peer].fd.get();
   bool moved = false;
   char joined[sizeof(frame) + joined_bytes_max];
@@ -197,6 +243,7 @@ bool stream_mesh::pull(incoming& in, const stream_label& label) {
       links_[in.peer].gone = true;
       throw_lost(in.peer);
     }
+    const stream_label& label = in.label;
     stream_label theirs{in.head.operation, in.head.detail, in.head.bytes};
     if (in.head.magic != data_magic ||
         in.head.number != received_frames_[in.peer]++ || !(theirs == label)) {
@@ -251,28 +298,25 @@ void stream_mesh::set_wake_bytes(const incoming& in) {
   }
 }
 
-void stream_mesh::wait(const outgoing& out, const incoming& in,
-                       deadline until) {
-  set_wake_bytes(in);
-  const bool receiving =
-      !in.done() && (in.head_got < sizeof in.head || !in.sink->room().empty());
-  const bool sending = !out.done() && (out.head_sent < sizeof out.head ||
-                                       !out.source->ready().empty());
-  std::vector<pollfd> polled;
+void stream_mesh::wait(std::span<const outgoing> out,
+                       std::span<const incoming> in, deadline until) {
+  constexpr short hangup = POLLRDHUP | POLLHUP | POLLERR | POLLNVAL;
+  std::vector<pollfd> polled; // by rank; those without a link are skipped
   polled.reserve(links_.size() + 1);
+  for (const link& one : links_) {
+    polled.push_back({one.gone ? -1 : one.fd.get(), POLLRDHUP, 0});
+  }
   polled.push_back({stop_->bell(), POLLIN, 0});
-  for (int r = 0; r < size(); ++r) {
-    if (r == rank_ || links_[r].gone) {
-      continue;
-    }
-    short events = POLLRDHUP;
-    events |= receiving && r == in.peer ? POLLIN : 0;
-    events |= sending && r == out.peer ? POLLOUT : 0;
-    polled.push_back({links_[r].fd.get(), events, 0});
+  for (const incoming& one : in) {
+    set_wake_bytes(one);
+    polled[one.peer].events |= one.starved() ? POLLIN : 0;
+  }
+  for (const outgoing& one : out) {
+    polled[one.peer].events |= one.blocked() ? POLLOUT : 0;
   }
   const auto left = until - std::chrono::steady_clock::now();
   if (left <= left.zero()) {
-    int peer = !in.done() ? in.peer : out.peer;
+    const int peer = waits_for(in) >= 0 ? waits_for(in) : waits_for(out);
     throw collective_error(
         collective_errc::timeout,
         "the deadline passed waiting for rank " + std::to_string(peer), peer);
@@ -285,40 +329,48 @@ void stream_mesh::wait(const outgoing& out, const incoming& in,
                    static_cast<long>(ns.count() % 1'000'000'000)};
   int ready = ::ppoll(polled.data(), polled.size(), &timeout, nullptr);
   if (ready <= 0) { // a signal or the timeout: the caller comes again
-    look_for_silence(out.peer);
-    look_for_silence(in.peer);
+    for (const outgoing& one : out) {
+      look_for_silence(one.peer);
+    }
+    for (const incoming& one : in) {
+      look_for_silence(one.peer);
+    }
     return;
   }
   stop_->check();
-  constexpr short hangup = POLLRDHUP | POLLHUP | POLLERR | POLLNVAL;
-  for (const pollfd& p : polled) {
-    if ((p.revents & hangup) != 0 && p.fd != stop_->bell()) {
-      look_at_the_others(out.done() ? -1 : out.peer, in.done() ? -1 : in.peer);
-      return;
-    }
+  polled.pop_back();
+  if (std::ranges::any_of(
+          polled, [](const pollfd& p) { return (p.revents & hangup) != 0; })) {
+    look_at_the_others(out, in);
   }
+}
+
+void stream_mesh::check_links() {
+  look_at_the_others({}, {});
 }
 
 /// Some link has ended. Links in use report it themselves, after the bytes that
 /// are still in them; any other rank must have said goodbye.
-void stream_mesh::look_at_the_others(int needed_a, int needed_b) {
+void stream_mesh::look_at_the_others(std::span<const outgoing> out,
+                                     std::span<const incoming> in) {
+  auto ended = [this](int peer) {
+    pollfd p{links_[peer].fd.get(), POLLRDHUP, 0};
+    return ::poll(&p, 1, 0) > 0 && p.revents != 0;
+  };
   for (int r = 0; r < size(); ++r) {
-    if (r == rank_ || r == needed_a || r == needed_b || links_[r].gone) {
+    if (r == rank_ || links_[r].gone || needs(in, r)) {
       continue;
     }
-    pollfd p{links_[r].fd.get(), POLLRDHUP, 0};
-    if (::poll(&p, 1, 0) > 0 && p.revents != 0) {
+    // A rank that only receives from us never sends: ask the link itself.
+    if (needs(out, r)) {
+      if (ended(r)) {
+        throw_lost(r);
+      }
+    } else if (ended(r)) {
       if (!left_in_good_order(r)) {
         throw_lost(r);
       }
       links_[r].gone = true;
-    }
-  }
-  // A rank that only receives from us never sends: ask the link itself.
-  if (needed_a >= 0 && needed_a != needed_b) {
-    pollfd p{links_[needed_a].fd.get(), POLLRDHUP, 0};
-    if (::poll(&p, 1, 0) > 0 && p.revents != 0) {
-      throw_lost(needed_a);
     }
   }
 }
@@ -327,9 +379,6 @@ void stream_mesh::look_at_the_others(int needed_a, int needed_b) {
 /// it the kernel probes (keepalive); with data in flight, the silence shows
 /// here.
 void stream_mesh::look_for_silence(int peer) {
-  if (peer < 0) {
-    return;
-  }
   link& l = links_[static_cast<size_t>(peer)];
   const auto now = std::chrono::steady_clock::now();
   if (!owes_an_answer(l.fd.get())) {

@@ -1,7 +1,7 @@
 /// A byte stream between every two ranks of a generation (TCP between hosts,
-/// Unix within one), and the engine that moves one outgoing and one incoming
-/// stream at a time. Every stream begins with a frame that names its operation;
-/// a frame that does not match is a mismatch, never data.
+/// Unix within one), and the engine that moves some outgoing and some incoming
+/// streams at a time. Every stream begins with a frame that names its
+/// operation; a frame that does not match is a mismatch, never data.
 ///
 /// While the engine waits it watches every link: the end of any rank ends the
 /// operation, unless that rank left properly and nothing is expected from it.
@@ -92,8 +92,23 @@ public:
   void transfer(const stream_label& label, byte_source* out, int to,
                 byte_sink* in, int from, deadline until);
 
+  struct sending {
+    stream_label label;
+    byte_source* source = nullptr;
+    int to = -1;
+  };
+  struct receiving {
+    stream_label label;
+    byte_sink* sink = nullptr;
+    int from = -1;
+  };
+  /// The same for several streams at once, at most one to each rank and one
+  /// from each.
+  void transfer(std::span<const sending> out, std::span<const receiving> in,
+                deadline until);
+
   /// Throws if any rank has left without a goodbye. Never blocks.
-  void check_links() { look_at_the_others(-1, -1); }
+  void check_links();
   /// Tells all peers that this rank leaves; nothing may be in flight.
   void say_goodbye() noexcept;
   /// Cuts every link; the peers see the end at once. Any thread.
@@ -106,13 +121,17 @@ private:
   struct outgoing;
   struct incoming;
 
+  outgoing begin(const sending& what);
+  void move(std::span<outgoing> out, std::span<incoming> in, deadline until);
   bool push(outgoing& out);
-  bool pull(incoming& in, const stream_label& label);
+  bool pull(incoming& in);
   std::chrono::nanoseconds patience_until(deadline until);
-  void wait(const outgoing& out, const incoming& in, deadline until);
+  void wait(std::span<const outgoing> out, std::span<const incoming> in,
+            deadline until);
   void set_wake_bytes(const incoming& in);
   void look_for_silence(int peer);
-  void look_at_the_others(int needed_a, int needed_b);
+  void look_at_the_others(std::span<const outgoing> out,
+                          std::span<const incoming> in);
   bool left_in_good_order(int peer);
 
   int rank_;

@@ -206,8 +206,32 @@ private:
       if (data[count - 1] != static_cast<float>(root + 1)) {
         say("wrong broadcast in operation " + std::to_string(round));
       }
+    } else if (round % 4 == 2) {
+      fill(group, round, data, count, until);
     } else if (round % 4 == 3) {
       group.barrier(until);
+    }
+  }
+
+  /// Every second rank lacks what the others hold.
+  void fill(collectives::collective& group, uint64_t round, float* data,
+            size_t count, collectives::deadline until) {
+    std::vector<collectives::bytes_here> have;
+    for (int r = 0; r < ranks_; ++r) {
+      have.push_back((static_cast<uint64_t>(r) + round / 4) % 2 == 0
+                         ? collectives::bytes_here::all
+                         : collectives::bytes_here::none);
+    }
+    const float wanted = static_cast<float>(round % 1000);
+    const auto mine = have[static_cast<size_t>(rank_)];
+    std::fill_n(data, count,
+                mine == collectives::bytes_here::all ? wanted : -1);
+    if (ranks_ > 1) {
+      group.fill_lacking(data, count * sizeof(float), have, until);
+    }
+    if (ranks_ > 1 && std::count(data, data + count, wanted) !=
+                          static_cast<ptrdiff_t>(count)) {
+      say("wrong bytes were filled in, in operation " + std::to_string(round));
     }
   }
 

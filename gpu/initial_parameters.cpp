@@ -1,11 +1,13 @@
 #include "gpu/initial_parameters.hpp"
 
-#include "data/model/safetensors.hpp"
+#include "data/model/number_type.hpp"
+#include "data/model/weights_file.hpp"
 #include "runtime/base/errors.hpp"
 
 #include <algorithm>
 #include <optional>
 #include <set>
+#include <thread>
 
 namespace ballast::gpu {
 namespace {
@@ -23,9 +25,13 @@ std::string listed(const std::vector<std::string>& names) {
   return out;
 }
 
-/// Takes the wanted tensors from a file, and collects mismatches.
+/// More would not read any faster, and other workers of the host read it too.
+constexpr size_t readers_max = 4;
+
+/// Finds the wanted tensors in a file, and collects mismatches.
 struct matcher {
-  const data::tensor_file& file;
+  const data::weights_file& file;
+  std::vector<data::weights_file::wish> wishes;
   std::set<std::string> known;
   std::vector<std::string> missing;
   std::vector<std::string> misshapen;
@@ -33,29 +39,39 @@ struct matcher {
   void take(const std::string& name, const std::vector<int64_t>& shape,
             std::span<float> out) {
     known.insert(name);
-    const data::tensor_view* found = file.find(name);
+    const data::tensor_place* found = file.find(name);
     if (!found)
       missing.push_back(name + " " + to_string(shape));
     else if (found->shape != shape)
       misshapen.push_back(name + " has " + to_string(found->shape) +
                           ", the model " + to_string(shape));
     else
-      std::copy(found->values.begin(), found->values.end(), out.begin());
+      wishes.push_back({found, out});
   }
   /// An alias may be missing, but must equal its parameter.
   void check(const std::string& name, std::span<const float> values) {
-    known.insert(name);
-    const data::tensor_view* found = file.find(name);
-    if (found && !std::ranges::equal(found->values, values))
+    const data::tensor_place* found = file.find(name);
+    if (found && !file.equals(*found, values))
       misshapen.push_back(name + " differs from the parameter it is tied to");
   }
   std::vector<std::string> unexpected() const {
     std::vector<std::string> out;
-    for (const data::tensor_view& t : file.tensors)
-      if (!known.contains(t.name) &&
-          !(t.shape.empty() && file.integers.contains(t.name)))
+    for (const data::tensor_place& t : file.tensors())
+      if (!known.contains(t.name) && !(t.shape.empty() && t.type->integer))
         out.push_back(t.name + " " + to_string(t.shape));
     return out;
+  }
+  /// All of them; empty if there are none.
+  std::string problems() const {
+    std::string why;
+    auto add = [&why](const char* what, const std::vector<std::string>& names) {
+      if (!names.empty())
+        why += (why.empty() ? "" : "; ") + std::string(what) + listed(names);
+    };
+    add("it lacks ", missing);
+    add("of another shape or value: ", misshapen);
+    add("the model has no ", unexpected());
+    return why;
   }
 };
 
@@ -89,34 +105,35 @@ bool initialize_as_asked(const model_spec& spec, const model_tensors& of,
     return false;
   if (word == model_init::zeros)
     return true; // as they come
-  data::tensor_file file;
-  try {
-    file = data::read_safetensors(spec.init);
-  } catch (const ballast_error& e) {
-    throw ballast_error(errc::invalid_job, e.what(), init_pointer);
-  }
-  matcher found{file, {}, {}, {}};
-  for (const parameter_info& p : of.parameters)
-    found.take(p.name, p.shape, arena.subspan(p.offset, p.count));
-  for (const model::buffer& b : of.buffers)
-    found.take(b.name, b.shape, b.values);
-  for (const model::alias& a : of.aliases) {
-    const parameter_info& p = of.parameters.at(a.parameter);
-    found.check(a.name, arena.subspan(p.offset, p.count));
-  }
-  const std::vector<std::string> unexpected = found.unexpected();
-  std::string why;
-  auto add = [&why](const char* what, const std::vector<std::string>& names) {
-    if (!names.empty())
-      why += (why.empty() ? "" : "; ") + std::string(what) + listed(names);
+  auto refuse = [&](const std::string& why) {
+    throw ballast_error(errc::invalid_job, why, init_pointer);
   };
-  add("it lacks ", found.missing);
-  add("of another shape or value: ", found.misshapen);
-  add("the model has no ", unexpected);
-  if (!why.empty())
-    throw ballast_error(errc::invalid_job,
-                        spec.init + ": does not fit the model: " + why,
-                        init_pointer);
+  auto misfit = [&](const std::string& why) {
+    if (!why.empty())
+      refuse(spec.init + ": does not fit the model: " + why);
+  };
+  try {
+    const data::weights_file file(spec.init);
+    matcher found{file, {}, {}, {}, {}};
+    for (const parameter_info& p : of.parameters)
+      found.take(p.name, p.shape, arena.subspan(p.offset, p.count));
+    for (const model::buffer& b : of.buffers)
+      found.take(b.name, b.shape, b.values);
+    for (const model::alias& a : of.aliases)
+      found.known.insert(a.name);
+    misfit(found.problems());
+    file.read(
+        found.wishes,
+        std::min<size_t>(readers_max,
+                         std::max(2U, std::thread::hardware_concurrency())));
+    for (const model::alias& a : of.aliases) {
+      const parameter_info& p = of.parameters.at(a.parameter);
+      found.check(a.name, arena.subspan(p.offset, p.count));
+    }
+    misfit(found.problems());
+  } catch (const ballast_error& e) {
+    refuse(e.what());
+  }
   return true;
 }
 

@@ -46,13 +46,13 @@ public:
     in_room(data, bytes, mine, !mine,
             [&](void* at) { inner_->broadcast(at, bytes, root, until); });
   }
-  void broadcast_to_lacking(void* data, size_t bytes, int root, bool lacks,
-                            collectives::deadline until) override {
-    const bool mine = rank() == root;
-    // A rank that holds the data may have to forward it.
-    in_room(data, bytes, mine || !lacks, !mine && lacks, [&](void* at) {
-      inner_->broadcast_to_lacking(at, bytes, root, lacks, until);
-    });
+  void fill_lacking(void* data, size_t bytes,
+                    std::span<const collectives::bytes_here> have,
+                    collectives::deadline until) override {
+    using collectives::bytes_here;
+    const bytes_here here = have[size_t(rank())];
+    in_room(data, bytes, here == bytes_here::all, here == bytes_here::none,
+            [&](void* at) { inner_->fill_lacking(at, bytes, have, until); });
   }
   void send(const void* data, size_t bytes, int to,
             collectives::deadline until) override {

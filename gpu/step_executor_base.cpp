@@ -11,6 +11,7 @@
 
 namespace ballast::gpu {
 
+using collectives::bytes_here;
 using collectives::collective_errc;
 using collectives::collective_error;
 
@@ -19,17 +20,34 @@ namespace {
 /// Reports are at most 100 ms old: older records are known already.
 constexpr size_t newcomer_records_max = 4096;
 
-/// Sends parameters, optimizer state and buffers from the source to ranks that
-/// lack them, this one too if it is stale. Returns their bytes.
+/// The state passes in pieces: where it lies on a device, each needs as much
+/// memory of the host. Equal on all ranks.
+constexpr size_t piece_floats = size_t{32} << 20;
+
+/// By rank: these lack something, the others have it or not.
+std::vector<bytes_here> lacking(const std::vector<uint32_t>& ranks, int size,
+                                bytes_here others) {
+  std::vector<bytes_here> out(size_t(size), others);
+  for (uint32_t rank : ranks)
+    out.at(rank) = bytes_here::none;
+  return out;
+}
+
+/// Ranks without the common state get parameters, optimizer state and buffers
+/// from the others. Returns their bytes.
 uint64_t share_state(collectives::collective& group,
                      const step_executor::parts& with,
-                     const generation_start& start, bool stale) {
+                     const generation_start& start) {
+  const std::vector<bytes_here> have =
+      lacking(start.stale, group.size(), bytes_here::all);
   uint64_t bytes = 0;
   auto send = [&](std::span<float> values) {
     bytes += values.size_bytes();
-    if (!values.empty())
-      group.broadcast_to_lacking(values.data(), values.size_bytes(),
-                                 int(start.source), stale, patience());
+    for (; !values.empty();
+         values = values.subspan(std::min(piece_floats, values.size())))
+      group.fill_lacking(values.data(),
+                         std::min(piece_floats, values.size()) * sizeof(float),
+                         have, patience());
   };
   send({with.memory.parameters.get(), with.memory.count});
   for (const optimizer::state_vector& one : with.optimizer->state())
@@ -59,7 +77,7 @@ void step_executor::bring_to_base(const generation_start& start) {
     receive_position(start);
     const uint64_t begin_ns = monotonic_ns();
     const bool stale = among(start.stale);
-    const uint64_t bytes = share_state(*group_, with_, start, stale);
+    const uint64_t bytes = share_state(*group_, with_, start);
     if (stale)
       listener_.report(
           state_arrived{with_.self, {}, bytes, monotonic_ns() - begin_ns});
@@ -85,10 +103,13 @@ void step_executor::receive_last_step(const generation_start& start,
   float* gradients = with_.memory.gradients_of(state.turn + (late ? 0 : 1));
   worker::trailer sums = state.last;
   std::vector<float> statistics = state.statistics;
+  // Who came later than that step has the state, and not this.
+  std::vector<bytes_here> have =
+      lacking(start.late, group_->size(), bytes_here::unused);
+  have.at(start.source) = bytes_here::all;
   auto send = [&](float* values, size_t count) {
     if (count > 0)
-      group_->broadcast_to_lacking(values, count * sizeof(float),
-                                   int(start.source), late, patience());
+      group_->fill_lacking(values, count * sizeof(float), have, patience());
   };
   send(gradients, with_.memory.count);
   send(sums.data(), worker::trailer::floats);

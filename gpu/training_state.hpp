@@ -32,11 +32,12 @@ struct arenas {
 
 /// The start of a generation, beside the plan and the position in the core.
 struct generation_start {
-  /// Ranks without the common state; `source` sends it to them.
+  /// Ranks without the common state; all others have it, and send it to them.
   std::vector<uint32_t> stale;
   /// Ranks one step behind; `source` sends them the reduced gradients of that
   /// step.
   std::vector<uint32_t> late;
+  /// It also says where the generation starts.
   uint32_t source = 0;
   /// Evaluate this epoch first, because its result was not reported. 0 = none.
   epoch_number evaluate{};

@@ -221,8 +221,8 @@ tensor_places(const std::string& header, const std::string& name,
               std::map<std::string, std::string>& metadata) {
   std::vector<tensor_place> out;
   for (const entry& one : parse_header(name, header, metadata))
-    out.push_back(
-        {one.name, one.begin, one.end, one.type == find_number_type("F32")});
+    out.push_back({one.name, one.begin, one.end,
+                   one.type == find_number_type("F32"), one.shape, one.type});
   return out;
 }
 

@@ -20,6 +20,8 @@
 
 namespace ballast::data {
 
+struct number_type;
+
 /// A view of a tensor.
 struct tensor_view {
   std::string name;
@@ -79,6 +81,8 @@ struct tensor_place {
   uint64_t begin = 0;
   uint64_t end = 0;
   bool float32 = true; // as this writes them
+  std::vector<int64_t> shape = {};
+  const number_type* type = nullptr; // of tensor_places, never null
 };
 /// Of a header's text, in the order of the file; errors as above. A file whose
 /// header claims more than safetensors_header_max bytes is none.

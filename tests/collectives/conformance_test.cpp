@@ -169,16 +169,24 @@ TEST_P(collective_backends, broadcast_copies_the_bytes_of_any_root) {
   }
 }
 
-TEST_P(collective_backends, broadcast_to_lacking_leaves_who_has_the_bytes) {
+TEST_P(collective_backends, who_lacks_bytes_gets_them_from_who_holds_them) {
   for (int size : {1, 2, 3, 6}) {
     rank_group ranks(GetParam(), size);
     auto out = ranks.run([&](collective& c) {
-      for (int root = 0; root < size; ++root) {
+      for (int holder = 0; holder < size; ++holder) {
         for (size_t bytes : {0u, 1u, 100003u, 2000001u}) {
-          bool lacks = c.rank() != root && c.rank() % 2 == 1;
-          std::string data(bytes, lacks ? 'x' : 'a');
-          c.broadcast_to_lacking(data.data(), bytes, root, lacks, soon());
-          EXPECT_EQ(data, std::string(bytes, 'a'));
+          std::vector<bytes_here> have;
+          for (int r = 0; r < size; ++r) {
+            have.push_back(r == holder || r % 3 == 0 ? bytes_here::all
+                           : r % 3 == 1              ? bytes_here::none
+                                                     : bytes_here::unused);
+          }
+          const bytes_here mine = have[static_cast<size_t>(c.rank())];
+          std::string data(bytes, mine == bytes_here::all ? 'a' : 'x');
+          c.fill_lacking(data.data(), bytes, have, soon());
+          if (mine != bytes_here::unused) {
+            EXPECT_EQ(data, std::string(bytes, 'a'));
+          }
         }
       }
     });

@@ -19,7 +19,8 @@ from harness.waiting import wait_until
 
 from ballast_test import BallastTest
 
-ADDRESSES = {"a": "10.252.0.1", "b": "10.252.0.2", "c": "10.252.0.3"}
+ADDRESSES = {"a": "10.252.0.1", "b": "10.252.0.2", "c": "10.252.0.3",
+             "d": "10.252.0.4"}
 
 
 def ip(*words):
@@ -84,7 +85,7 @@ class TwoHosts(BallastTest):
     @staticmethod
     def remove_those_of_the_dead():
         """A test that was killed has left its own."""
-        for space in re.findall(r"ballast-(?:a|b|c|probe)-\d+",
+        for space in re.findall(r"ballast-(?:a|b|c|d|probe)-\d+",
                                 ip("netns", "list").stdout):
             if not alive(int(space.rpartition("-")[2])):
                 ip("netns", "del", space)
