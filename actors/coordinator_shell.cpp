@@ -92,7 +92,9 @@ coordinator_shell::behavior_type coordinator_shell::make_behavior() {
 
 /// Its threads are waited for; what they still say meets nobody.
 void coordinator_shell::on_exit() {
-  queue_.clear(); // promises in it hold this actor
+  queue_.clear();               // promises in it hold this actor
+  if (state_ && state_->record) // what a thread may wait for
+    state_->record->checkpoints().copies().stop();
   state_.reset();
 }
 
@@ -165,6 +167,8 @@ const coordinator::run_status& coordinator_shell::status() {
   coordinator::run_status out = status_of(core(), now());
   out.now = clock_now(); // as in events.jsonl
   out.disk_trouble = disk_trouble();
+  if (state_->record)
+    out.copied = state_->record->checkpoints().copies().status();
   if (core().members.phase() == coordinator::run_phase::preparing)
     out.preparing = preparing_.at(out.now);
   const bool active = core().members.active();

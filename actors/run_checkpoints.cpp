@@ -1,10 +1,12 @@
 #include "actors/run_checkpoints.hpp"
 
+#include "data/copies/fetched_copy.hpp"
 #include "data/model/state_blocks.hpp"
 #include "monitor/logs/log.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/fault_point.hpp"
 #include "runtime/base/thread_name.hpp"
+#include "store/json_file.hpp"
 #include "store/sync_path.hpp"
 
 #include <algorithm>
@@ -25,6 +27,55 @@ run_checkpoints::stored run_checkpoints::in_memory() {
     monitor::log().warn("{}", e.what());
     return {};
   }
+}
+
+/// The store may be away, and what it has may be damaged: nothing to stop for.
+void run_checkpoints::fetch_missing(const std::string& uri,
+                                    const std::string& identity,
+                                    step_number last) {
+  step_number sound{};
+  std::string why;
+  for (const data::stored_checkpoint& one :
+       data::checkpoint_store(directory_.checkpoints()).list())
+    if (one.problem.empty()) {
+      sound = one.holds.step;
+      why.clear();
+    } else {
+      why = one.file.parent_path().filename().string() + ": " + one.problem;
+    }
+  if (sound == step_number{} && why.empty() && last > step_number{})
+    why = "checkpoints/ has none";
+  if (uri.empty() || why.empty())
+    return;
+  try {
+    const data::copy_place from(uri);
+    const data::fetched_copy got = data::fetch_checkpoint(
+        from, identity, sound, last, directory_.checkpoints(), {});
+    if (!got.damage.empty())
+      notices_.warn("copies that cannot be used: " + got.damage);
+    if (got.step > step_number{})
+      fetched_.push_back({got.step, got.from, why});
+  } catch (const ballast_error& e) {
+    notices_.warn("no copy of a checkpoint is fetched (" + why +
+                  "): " + e.what());
+  }
+}
+
+void run_checkpoints::tell_fetched() {
+  const std::filesystem::path note = directory_.file(data::fetched_name);
+  if (const nlohmann::json found = store::read_json_file(note);
+      found.is_object())
+    fetched_.push_back({step_number{found.value("step", uint64_t{0})},
+                        found.value("from", ""),
+                        "the run directory was made from it"});
+  for (const coordinator::events::checkpoint_fetched& one : fetched_) {
+    notices_.warn("the checkpoint of step " + to_string(one.step) +
+                  " was fetched from " + one.from + ": " + one.reason);
+    notices_.events()->append(one);
+  }
+  fetched_.clear();
+  std::error_code none;
+  std::filesystem::remove(note, none);
 }
 
 void run_checkpoints::note(const stored& found, bool in_memory,
@@ -108,6 +159,7 @@ void run_checkpoints::expect_load_of(const std::string& file) {
 }
 
 void run_checkpoints::refuse_damaged() {
+  tell_fetched();
   for (const coordinator::refuse_checkpoint& one : damaged_)
     refuse(one);
 }
@@ -117,6 +169,7 @@ void run_checkpoints::undo_after(step_number to) {
   {
     std::lock_guard guard(mutex_);
     ++history_;
+    copies_.undo_after(to);
     std::erase_if(saved_, [&](step_number one) { return one > to; });
     std::erase_if(in_memory_, [&](step_number one) {
       if (one > to)
@@ -205,6 +258,8 @@ std::string run_checkpoints::write(const ledger::checkpoint_identity& after,
                               to_string(after.step) +
                               " while its state was copied");
     made = store.publish(after);
+    if (!how.in_memory)
+      copies_.add(after.step, made.file);
     keep_newest(after.step, how);
   } catch (...) {
     store.drop(after);

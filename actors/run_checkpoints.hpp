@@ -6,6 +6,7 @@
 #pragma once
 
 #include "actors/memory_folder.hpp"
+#include "actors/run_copies.hpp"
 #include "actors/run_notices.hpp"
 #include "data/model/checkpoint_store.hpp"
 #include "monitor/metrics/metrics.hpp"
@@ -29,17 +30,24 @@ namespace ballast::actors {
 class run_checkpoints {
 public:
   run_checkpoints(const store::run_directory& directory,
-                  const run_notices& notices,
+                  const run_notices& notices, run_copies& copies,
                   std::shared_ptr<monitor::coordinator_probe> probe)
-      : directory_(directory), notices_(notices), probe_(std::move(probe)),
-        memory_(directory.path()) {}
+      : directory_(directory), notices_(notices), copies_(copies),
+        probe_(std::move(probe)), memory_(directory.path()) {}
 
+  /// Of these, elsewhere.
+  run_copies& copies() { return copies_; }
+  /// Before read(): where the disk lacks the newest one of this run, up to
+  /// step `last`, or has it damaged, its copy comes from the place, if there is
+  /// one. Without it the run goes on from what it has.
+  void fetch_missing(const std::string& uri, const std::string& identity,
+                     step_number last);
   /// Those that an earlier life left. Damaged ones are known from here on.
   void read(coordinator::past_run& out);
   /// Workers are going to load this state: it is in memory by then, or on its
   /// way there.
   void expect_load_of(const std::string& file);
-  /// Sets the damaged ones aside, and says so.
+  /// Sets the damaged ones aside, and says so; and what was fetched.
   void refuse_damaged();
   /// The run cannot go on from this one: it is kept under another name.
   void refuse(const coordinator::refuse_checkpoint& what);
@@ -78,13 +86,16 @@ private:
                     const data::state_source& state, const publish_order& how);
   void keep_newest(step_number made, const publish_order& how);
   void sync_history() const;
+  void tell_fetched();
 
   const store::run_directory& directory_;
   const run_notices& notices_;
+  run_copies& copies_;
   std::shared_ptr<monitor::coordinator_probe> probe_;
   std::vector<coordinator::refuse_checkpoint> damaged_; // found by read()
-  std::mutex writing_;                                  // one at a time
-  std::mutex mutex_;                                    // of the following
+  std::vector<coordinator::events::checkpoint_fetched> fetched_;
+  std::mutex writing_; // one at a time
+  std::mutex mutex_;   // of the following
   std::atomic<uint64_t> history_{0};
   /// Published by this run, and of the history that counts; ascending. Only
   /// these give way to newer ones.

@@ -2,7 +2,10 @@
 
 #include "actors/past_run_reader.hpp"
 #include "actors/resume_check.hpp"
+#include "data/copies/copy_place.hpp"
 #include "runtime/base/printable.hpp"
+#include "runtime/base/text_digest.hpp"
+#include "runtime/ledger/lineage.hpp"
 
 #include <fstream>
 #include <iterator>
@@ -16,6 +19,44 @@ namespace {
 failure asks_too_much(const job& what, const coordinator_shell_config& config) {
   return config.only_machine ? machine_problem(what, *config.only_machine)
                              : failure{};
+}
+
+/// Before anything begins: a place that cannot be written to is a mistake in
+/// the job.
+failure cannot_copy(const job& what) {
+  const std::string& uri = what.checkpoint.copy_to;
+  if (uri.empty())
+    return {};
+  const char* pointer = "/checkpoint/copy_to";
+  const auto refuse = [pointer](errc code, const std::string& why) -> failure {
+    return {code,
+            std::string(pointer) + ": " + why +
+                "; nothing was begun. Mend that, or leave copy_to out",
+            pointer};
+  };
+  try {
+    const data::copy_place place(uri);
+    if (const auto other = place.owner())
+      return refuse(errc::invalid_job,
+                    place.name() + " holds the copies of run " + other->run +
+                        ", and has room for one run: name another folder");
+    place.check_writable();
+    return {};
+  } catch (const ballast_error& e) {
+    return refuse(e.what_failed().code == errc::not_in_build
+                      ? errc::not_in_build
+                      : errc::invalid_job,
+                  e.what());
+  }
+}
+
+/// `name`: under which it began, whatever its folder is called now.
+void open_copies(run_record& record, const job& what, const std::string& name) {
+  record.checkpoints().copies().open(
+      {what.checkpoint.copy_to,
+       {name, digest_text(ledger::run_identity(record.token(), name)),
+        value(record.term())},
+       what.checkpoint.keep});
 }
 
 opening_result begin_again(const coordinator_shell_config& config,
@@ -36,6 +77,7 @@ opening_result begin_again(const coordinator_shell_config& config,
   auto record = run_record::begin_again(*what, folder, config.core.token,
                                         *config.addresses);
   record->notices().tell_by(config.on_notice);
+  open_copies(*record, *what, record->name());
   return opened_run{std::move(record), *what, std::nullopt,
                     "the run in " + folder +
                         " was killed before its first step: it begins from the "
@@ -62,9 +104,14 @@ opening_result open_left_run(const coordinator_shell_config& config,
   out.record = std::make_shared<run_record>(std::filesystem::path(folder),
                                             *config.addresses);
   out.record->notices().tell_by(config.on_notice);
+  // A coordinator that replaces one that died finds workers that train.
+  if (wanted && order.again)
+    out.record->checkpoints().fetch_missing(
+        wanted->checkpoint.copy_to, found->run->identity, found->committed);
   coordinator::past_run past = out.record->past();
   if (wanted)
     past.what = as_begun(past.begun, *wanted);
+  open_copies(*out.record, past.what, past.name);
   past.alive = order.alive;
   // While the workers are started and make room for it.
   if (past.alive && past.alive->empty() && !past.checkpoints.empty())
@@ -94,10 +141,13 @@ opening_result open_new_run(const coordinator_shell_config& config,
   return refusing([&]() -> opening_result {
     if (failure refused = asks_too_much(order.what, config))
       return refused;
+    if (failure refused = cannot_copy(order.what))
+      return refused;
     auto record = std::make_shared<run_record>(
         order.what, order.folder, config.runs_folder, config.core.token,
         *config.addresses);
     record->notices().tell_by(config.on_notice);
+    open_copies(*record, order.what, record->name());
     return opened_run{std::move(record), order.what, std::nullopt};
   });
 }

@@ -112,7 +112,8 @@ run_record::run_record(place where, const std::optional<std::string>& token)
       notices_(std::make_shared<monitor::event_log>(
           directory_.file("events.jsonl"))),
       steps_(directory_.file("steps.jsonl")), set_(directory_, notices_),
-      models_(directory_, notices_), checkpoints_(directory_, notices_, probe_),
+      models_(directory_, notices_), copies_(directory_, notices_),
+      checkpoints_(directory_, notices_, copies_, probe_),
       started_(std::chrono::steady_clock::now()) {}
 
 run_record::run_record(const job& what, const std::string& folder,
@@ -276,6 +277,7 @@ nlohmann::ordered_json run_record::finish(monitor::run_report report) {
                        {"kept", rejected->kept},
                        {"removed", rejected->removed}};
   directory_.write_json("report.json", out, store::outlives::power);
+  copies_.finish(report.state, step_number{report.steps});
   notices_.events()->append(
       coordinator::events::done{report.state, report.steps, report.reason});
   journal_.close();
@@ -287,6 +289,7 @@ void run_record::discard() {
   if (resumed_)
     return;
   discarded_ = true;
+  copies_.stop();
   checkpoints_.close(false);
   std::error_code ignored;
   const std::filesystem::path& folder = directory_.path();

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "actors/run_checkpoints.hpp"
+#include "actors/run_copies.hpp"
 #include "actors/run_journal.hpp"
 #include "actors/run_models.hpp"
 #include "actors/run_notices.hpp"
@@ -139,6 +140,7 @@ private:
   monitor::step_log steps_;
   run_set set_;
   run_models models_;
+  run_copies copies_;
   run_checkpoints checkpoints_;
   uint64_t samples_ = 0;               // in the steps that are written
   std::optional<step_number> undoing_; // from there, until it is told

@@ -3,12 +3,14 @@
 #include "cli/commands.hpp"
 #include "cli/completion.hpp"
 #include "cli/data_arguments.hpp"
+#include "cli/library_answer.hpp"
 #include "cli/node_library.hpp"
 #include "cli/open_file_limit.hpp"
 #include "cli/set_option.hpp"
 #include "cli/standard_input.hpp"
 #include "cli/supervisor.hpp"
 #include "cli/terminate.hpp"
+#include "runtime/base/json_text.hpp"
 #include "runtime/base/nearest_word.hpp"
 #include "runtime/base/printable.hpp"
 #include "runtime/base/size_variables.hpp"
@@ -53,6 +55,7 @@ struct arguments {
   run_options run;
   bool resume = false;
   std::string resume_dir;
+  std::string resume_from;
   bool no_progress = false;
   uint32_t workers = 0;
   std::string job_path;
@@ -158,8 +161,27 @@ void check_environment() {
       throw ballast_error(told.mistake);
 }
 
+/// `--resume-from PLACE`: the folder comes from there, and is gone on with.
+int fetch_run(arguments& a) {
+  if (a.resume)
+    refuse_usage("--resume goes on with a run directory of this machine, "
+                 "--resume-from makes one from a copy; give one of them");
+  const library_answer answer;
+  const int code = call_node_library(
+      "restore", {json_text(nlohmann::json{{"place", a.resume_from},
+                                           {"folder", a.run.run_dir},
+                                           {"base", "runs"},
+                                           {"answer", answer.descriptor()}})});
+  a.resume = true;
+  a.run.run_dir = answer.text();
+  return code;
+}
+
 int run_command(arguments& a) {
   check_environment();
+  if (!a.resume_from.empty())
+    if (const int code = fetch_run(a))
+      return code;
   sort_out_resume(a);
   if (a.workers > 0)
     a.sets.push_back("/elastic/workers=" + std::to_string(a.workers));
@@ -211,6 +233,10 @@ void add_run(CLI::App& app, arguments& a, action& chosen) {
                   "Go on with the run in RUN_DIR, or with the newest of JOB")
       ->type_name("RUN_DIR")
       ->expected(0, 1);
+  run->add_option("--resume-from", a.resume_from,
+                  "Go on with the run whose copies are in PLACE "
+                  "(checkpoint.copy_to), in a new run directory")
+      ->type_name("PLACE");
   add_sets(run, a.sets);
   run->add_flag("--json", a.json, "Print only report.json, at the end");
   run->add_flag("--no-progress", a.no_progress, "No progress line");

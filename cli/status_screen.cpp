@@ -175,6 +175,18 @@ std::string failures(const json& of) {
          (never ? "assumed: " : "so ") + how_often;
 }
 
+/// Where the copies of checkpoints are.
+std::string copies(const json& of) {
+  if (!find(of, "copy_to"))
+    return "";
+  const std::string step = find(of, "copied_step")
+                               ? "step " + text(of, "copied_step") + " is in "
+                               : "none is in ";
+  return "  copies: " + step + text(of, "copy_to") +
+         (find(of, "copy_trouble") ? "; " + text(of, "copy_trouble") : "") +
+         "\n";
+}
+
 /// What checkpoints cost, and how often to make one.
 std::string checkpoints(const json& status) {
   const json* of = find(status, "checkpoint");
@@ -188,7 +200,7 @@ std::string checkpoints(const json& status) {
   const json* now = find(*of, "now");
   const json* best = find(*of, "best");
   if (!now || !now->is_object() || !best || !best->is_object())
-    return out + "; what one costs is not measured yet\n";
+    return out + "; what one costs is not measured yet\n" + copies(*of);
   out += "; one is saved in " + duration(seconds_of(*of, "saved_s")) +
          " and holds training up by " + duration(seconds_of(*of, "pause_s")) +
          " (a step takes " + duration(seconds_of(*of, "step_s")) + ")\n";
@@ -199,7 +211,7 @@ std::string checkpoints(const json& status) {
   out += "  best: one every " + duration(seconds_of(*best, "interval_s")) +
          ", " + percent(*best, "pause_ratio") + " of the time; loses " +
          duration(seconds_of(*best, "lost_s")) + " (" + advice(*of) + ")\n";
-  return out + "  " + failures(*of) + "\n";
+  return out + "  " + failures(*of) + "\n" + copies(*of);
 }
 
 } // namespace

@@ -181,6 +181,13 @@ json status_json(const coordinator::run_status& of) {
   out["workers"] = std::move(list);
   if (of.run)
     add_run(out, *of.run);
+  if (of.run && of.copied)
+    out["checkpoint"].update(
+        {{"copy_to", of.copied->to},
+         {"copied_step",
+          value(of.copied->step) == 0 ? json() : json(value(of.copied->step))},
+         {"copy_trouble",
+          of.copied->trouble.empty() ? json() : json(of.copied->trouble)}});
   if (of.preparing) {
     out["preparing"] = {{"done", of.preparing->done}};
     if (of.preparing->left_s)

@@ -33,6 +33,33 @@ struct checkpoint_refused {
 struct no_memory_checkpoints {
   std::string reason;
 };
+/// It lies in the place of the job's copy_to, complete.
+struct checkpoint_copied {
+  step_number step{};
+  uint64_t bytes = 0; // with what belongs to it
+  milliseconds took{};
+  std::string to;
+};
+/// It does not, and is not going to.
+struct checkpoint_not_copied {
+  step_number step{};
+  failure why;
+};
+/// The model of a run that is done, and what belongs to it.
+struct model_copied {
+  uint64_t bytes = 0;
+  milliseconds took{};
+  std::string to;
+};
+struct model_not_copied {
+  failure why;
+};
+/// A copy is here again, since the run goes on from it.
+struct checkpoint_fetched {
+  step_number step{};
+  std::string from;
+  std::string reason; // why it was needed
+};
 struct model_refused {
   std::string reason;
   std::string kept;

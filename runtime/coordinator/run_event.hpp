@@ -257,7 +257,9 @@ using run_event = std::variant<
     events::plan_offered, events::plan_effective, events::plan_dropped,
     events::balanced, events::moved, events::chunk_damaged, events::checkpoint,
     events::checkpoint_failed, events::checkpoint_refused,
-    events::no_memory_checkpoints, events::model_refused,
+    events::no_memory_checkpoints, events::checkpoint_copied,
+    events::checkpoint_not_copied, events::model_copied,
+    events::model_not_copied, events::checkpoint_fetched, events::model_refused,
     events::steps_restored, events::manifest_restored, events::damaged_tail>;
 
 } // namespace ballast::coordinator

@@ -119,6 +119,12 @@ struct run_status {
     double done = 0;
     std::optional<double> left_s = {};
   };
+  /// Of checkpoints, in the place of the job's copy_to.
+  struct copies {
+    std::string to;
+    step_number step{};  // the newest one there; 0: none yet
+    std::string trouble; // why the newest attempt failed; empty: it did not
+  };
   /// Of a run that is over.
   struct ending {
     int exit_code = 0;
@@ -132,6 +138,7 @@ struct run_status {
   std::vector<worker_status> workers; // by their ids
   std::optional<numbers> run = {};
   std::optional<preparation> preparing = {};
+  std::optional<copies> copied = {}; // where the job wants them
   std::optional<ending> ended = {};
   std::string disk_trouble = {}; // what is waited for; empty: nothing
 };

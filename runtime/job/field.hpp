@@ -86,6 +86,7 @@ enum class text_kind : uint8_t {
   name,         // letters, digits, . _ -; becomes part of a folder's name
   path,         // relative: to the folder of the job file
   uri,          // a path, glob or file:// URI; relative paths as above
+  place,        // a folder, or the URI of one, to write to; likewise
   path_or_word, // a word of `allowed`, else a path
 };
 

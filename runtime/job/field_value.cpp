@@ -117,6 +117,8 @@ std::string allowed_texts(const field& of) {
     return "a path";
   case text_kind::uri:
     return "a path, a glob or a URI";
+  case text_kind::place:
+    return "a folder or the URI of one";
   case text_kind::plain:
     break;
   }
@@ -186,17 +188,15 @@ failure check_text(const field& of, const std::string& pointer,
     return {};
   if (of.later_open || listed(of.later))
     return absent(of, pointer, text);
-  if (of.text == text_kind::name && is_node_name(text))
-    return {};
-  if (of.text == text_kind::path)
+  if (of.text == text_kind::path ||
+      (of.text == text_kind::name && is_node_name(text)) ||
+      (of.text == text_kind::plain && of.allowed.empty()))
     return {};
   if (of.text == text_kind::path_or_word && text.size() > 12 &&
       text.compare(text.size() - 12, 12, ".safetensors") == 0)
     return {};
-  if (of.text == text_kind::uri)
-    return check_uri(of, pointer, text);
-  if (of.text == text_kind::plain && of.allowed.empty())
-    return {};
+  if (of.text == text_kind::uri || of.text == text_kind::place)
+    return check_address(of, pointer, text);
   failure mistake = wrong(of, pointer, value);
   mistake.message += did_you_mean(text, of.allowed);
   return mistake;

@@ -145,6 +145,8 @@ struct checkpoint_spec {
   uint64_t every_s = 10; // on the disk
   uint32_t keep = 2;
   std::optional<uint64_t> memory_every_s; // null = 30, where there is room
+  /// Where copies of them go: a folder, or a URI of one; empty: nowhere.
+  std::string copy_to;
 
   /// Seconds between two in memory; 0: the disk's are no rarer, or none.
   uint64_t in_memory_every_s() const {

@@ -397,6 +397,14 @@ void add_tail(fields_t& f) {
       "they do not fit.")
       .between(0, 86400);
   add_field(
+      f, "/checkpoint/copy_to",
+      [](job& j) -> field_place { return &j.checkpoint.copy_to; },
+      "A place that each checkpoint on the disk is copied to, with what a run "
+      "needs to go on from it where its folder is lost, and the model at the "
+      "end: a folder, or a URI like `s3://BUCKET/FOLDER`, which no other run "
+      "uses. `keep` holds there, too. Empty: nowhere.")
+      .is(text_kind::place);
+  add_field(
       f, "/faults", [](job& j) -> field_place { return &j.faults; },
       "Allow the control messages that inject faults.");
   add_field(

@@ -425,7 +425,8 @@ void resolve_paths(const std::vector<job_field>& fields,
                    const std::string& base_folder, job& in) {
   for (const job_field& field : fields) {
     bool word = field.text == text_kind::path_or_word;
-    if (field.text != text_kind::path && field.text != text_kind::uri && !word)
+    if (field.text != text_kind::path && field.text != text_kind::uri &&
+        field.text != text_kind::place && !word)
       continue;
     if (field.pointer.starts_with("/data/graph/"))
       continue; // its place is that of a node of its operator

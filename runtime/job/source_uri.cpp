@@ -32,8 +32,9 @@ static bool is_public(const std::string& scheme, const std::string& host) {
   return scheme == "hdfs" && host.find(':') >= host.find('@');
 }
 
-failure check_uri(const field& of, const std::string& pointer,
-                  const std::string& text) {
+/// Of a text of the shape SCHEME://...: whether it can be a source.
+static failure check_uri(const field& of, const std::string& pointer,
+                         const std::string& text) {
   size_t end = text.find("://");
   if (end == std::string::npos || text.rfind("file:///", 0) == 0)
     return {};
@@ -56,6 +57,41 @@ failure check_uri(const field& of, const std::string& pointer,
               "file:///folder/name.csv or s3://bucket/name.csv, found " +
               json_text(json(text)),
           pointer};
+}
+
+static failure check_place(const field& of, const std::string& pointer,
+                           const std::string& text) {
+  const auto refuse = [&](const std::string& expected) -> failure {
+    return {of.mistake,
+            pointer + ": expected " + expected + ", found " +
+                json_text(json(text)),
+            pointer};
+  };
+  const std::string address = text.substr(0, text.find('?'));
+  if (address.find_first_of("*[") != std::string::npos)
+    return refuse("one folder to write to, not a pattern");
+  const size_t end = text.find("://");
+  if (end == std::string::npos || text.starts_with("file:///"))
+    return {};
+  if (failure mistake = check_uri(of, pointer, text))
+    return mistake.message.find("expected a path") == std::string::npos
+               ? mistake
+               : refuse("a folder, or the URI of one, like "
+                        "s3://BUCKET/FOLDER or gs://BUCKET/FOLDER");
+  const size_t slash = address.find('/', end + 3);
+  if (slash == end + 3 || slash == std::string::npos ||
+      address.find_first_not_of('/', slash) == std::string::npos)
+    return refuse("a bucket and a folder in it, like " + text.substr(0, end) +
+                  "://BUCKET/FOLDER");
+  if (address.ends_with('/'))
+    return refuse("the address without a slash at its end");
+  return {};
+}
+
+failure check_address(const field& of, const std::string& pointer,
+                      const std::string& text) {
+  return of.text == text_kind::place ? check_place(of, pointer, text)
+                                     : check_uri(of, pointer, text);
 }
 
 } // namespace ballast

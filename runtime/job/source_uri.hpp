@@ -14,8 +14,9 @@ inline constexpr const char* standard_input = "-";
 /// The sources that it is; more than one is a mistake.
 std::vector<source_spec*> sources_of_standard_input(job& what);
 
-/// Of a text of the shape SCHEME://...: whether it can be a source.
-failure check_uri(const field& of, const std::string& pointer,
-                  const std::string& text);
+/// Of a text that should be a text_kind::uri, to read from, or a place, to
+/// write to.
+failure check_address(const field& of, const std::string& pointer,
+                      const std::string& text);
 
 } // namespace ballast

@@ -250,6 +250,19 @@ class CommandLine(unittest.TestCase):
         self.assertIn("checkpoints: none is on the disk yet; what one costs is "
                       "not measured yet", screen)
 
+    def test_status_says_where_copies_of_checkpoints_are(self):
+        server = self.coordinator()
+        about = {"step": 400, "now": None, "best": None, "copied_step": None,
+                 "copy_to": "s3://ours/run", "copy_trouble": "no answer"}
+        server.states = [{"checkpoint": about}]
+        screen = self.ballast("status", "--to", server.url).stdout
+        self.assertIn("  copies: none is in s3://ours/run; no answer",
+                      screen.splitlines())
+        about.update(copied_step=300, copy_trouble=None)
+        screen = self.ballast("status", "--to", server.url).stdout
+        self.assertIn("  copies: step 300 is in s3://ours/run",
+                      screen.splitlines())
+
     def test_status_says_why_no_step_is_done(self):
         server = self.coordinator()
         for more, part in [

@@ -41,7 +41,8 @@ SAMPLE = ["checkpoint.fetch", "journal.commit", "journal.committed",
           "steps.append", "trace.write", "checkpoint.rename", "undo.append",
           "model.rename"]
 # Reached in tests of their own: rows move, a disk fails, a run is refused.
-ELSEWHERE = {"cache.link", "coordinator.listen", "copy.fetch", "fragment.find",
+ELSEWHERE = {"cache.link", "coordinator.listen", "copies.complete",
+             "copies.write", "copy.fetch", "fragment.find",
              "fragment.read", "fragment.write", "kept.read", "kept.write",
              "reads.told", "run.discard", "sink.appear", "spill.open",
              "spill.write", "worker.start"}

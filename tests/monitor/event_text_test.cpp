@@ -336,6 +336,25 @@ std::vector<example> of_files() {
       {coordinator::events::checkpoint_refused{"step-5", "torn", ""},
        "checkpoint_refused",
        R"({"checkpoint":"step-5","reason":"torn","kept":"","where":"memory"})"},
+      {coordinator::events::checkpoint_copied{
+           step_number{5}, 1000, coordinator::events::milliseconds(8.5),
+           "s3://ours/run"},
+       "checkpoint_copied",
+       R"({"step":5,"bytes":1000,"ms":8.5,"to":"s3://ours/run"})"},
+      {coordinator::events::checkpoint_not_copied{
+           step_number{5}, {errc::unreachable, "no answer", {}}},
+       "checkpoint_not_copied",
+       R"({"step":5,"code":"unreachable","message":"no answer"})"},
+      {coordinator::events::model_copied{
+           1000, coordinator::events::milliseconds(8.5), "s3://ours/run"},
+       "model_copied", R"({"bytes":1000,"ms":8.5,"to":"s3://ours/run"})"},
+      {coordinator::events::model_not_copied{
+           {errc::unreachable, "no answer", {}}},
+       "model_not_copied", R"({"code":"unreachable","message":"no answer"})"},
+      {coordinator::events::checkpoint_fetched{step_number{5}, "s3://ours/run",
+                                               "torn"},
+       "checkpoint_fetched",
+       R"({"step":5,"from":"s3://ours/run","reason":"torn"})"},
       {coordinator::events::model_refused{"torn",
                                           "model.safetensors.damaged-1"},
        "model_refused",

@@ -150,6 +150,21 @@ TEST(status_json, of_checkpoints_shows_no_cost_before_it_was_measured) {
   EXPECT_EQ(shown["mttf_assumed"], true);
 }
 
+TEST(status_json, says_where_copies_of_checkpoints_are) {
+  coordinator::run_status of;
+  of.run = coordinator::run_status::numbers{};
+  EXPECT_FALSE(status_json(of)["checkpoint"].contains("copy_to"));
+  of.copied = {"s3://ours/run", step_number{}, "no answer"};
+  nlohmann::json shown = status_json(of)["checkpoint"];
+  EXPECT_EQ(shown["copy_to"], "s3://ours/run");
+  EXPECT_TRUE(shown["copied_step"].is_null());
+  EXPECT_EQ(shown["copy_trouble"], "no answer");
+  of.copied = {"s3://ours/run", step_number{6}, ""};
+  shown = status_json(of)["checkpoint"];
+  EXPECT_EQ(shown["copied_step"], 6);
+  EXPECT_TRUE(shown["copy_trouble"].is_null());
+}
+
 TEST(status_json, says_how_a_run_ended) {
   coordinator::run_status over;
   over.state = coordinator::run_phase::failed;

@@ -2,6 +2,7 @@
 /// reader beside a living one.
 #include "store/journal.hpp"
 
+#include "store/journal_copy.hpp"
 #include "store/sqlite.hpp"
 #include "tests/store/expect_error.hpp"
 #include "tests/store/small_disk.hpp"
@@ -343,6 +344,24 @@ TEST(journal, is_found_under_any_path) {
   }
   EXPECT_TRUE(std::filesystem::exists(odd / "ledger.sqlite"));
   expect_everything(read_journal(odd));
+}
+
+TEST(journal, is_copied_as_of_one_moment_while_it_is_written) {
+  temp_folder folder;
+  std::filesystem::create_directory(folder / "copy");
+  journal open = journal::open_for_writing(folder.path());
+  open.record_run(some_run());
+  open.record_change(some_generation(1), some_plan(1), at(1, 1));
+  open.record_commit(step_number{7}, epoch_number{1});
+  copy_journal(folder.path(), folder / "copy" / journal::file_name);
+  open.record_commit(step_number{9}, epoch_number{1});
+  const journal_content copied = read_journal(folder / "copy", true);
+  EXPECT_EQ(copied.committed, step_number{7});
+  EXPECT_EQ(copied.run->name, some_run().name);
+  ASSERT_EQ(copied.plans.size(), 1U);
+  // It is a journal like any other.
+  EXPECT_GT(journal::open_for_writing(folder / "copy").term(), open.term());
+  EXPECT_EQ(read_journal(folder.path()).committed, step_number{9});
 }
 
 } // namespace

@@ -31,10 +31,10 @@ class Served:
     """Such a script, running; whoever starts it calls end(). If it does not
     serve, `missing` says why, and `endpoint` is None."""
 
-    def __init__(self, script, said="", is_endpoint=None):
+    def __init__(self, script, said="", is_endpoint=None, arguments=()):
         """`said`: to its standard input."""
         self.process = subprocess.Popen(
-            [sys.executable, script], stdin=subprocess.PIPE,
+            [sys.executable, script, *arguments], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         if said:
             self.process.stdin.write(said + "\n")
@@ -43,6 +43,11 @@ class Served:
         serves = (is_endpoint or (lambda it: it.startswith("127.")))(line)
         self.endpoint = line if serves else None
         self.missing = None if serves else line or "it did not start"
+
+    def kill(self):
+        """At once, with all that it has in memory."""
+        self.process.kill()
+        self.end()
 
     def end(self):
         self.process.stdin.close()

@@ -1,5 +1,6 @@
 // Goal: a job names a database or a Flight server with what belongs to it, and
-// no secret. What the place itself allows is the business of data/.
+// no secret; likewise a place for copies. What the place itself allows is the
+// business of data/.
 #include "runtime/job/job.hpp"
 #include "tests/runtime/job/job_fixture.hpp"
 
@@ -9,6 +10,7 @@
 namespace ballast {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 std::string said_of(nlohmann::json train) {
@@ -60,6 +62,35 @@ TEST(job_of_a_store, names_nobody_and_a_user_without_a_password) {
        {"gs://me@bucket/a.csv", "gs://anonymous:x@bucket/a.csv",
         "hdfs://me:geheim@node:9000/a.csv", "s3://anonymous@bucket/a.csv"})
     EXPECT_THAT(of(uri), HasSubstr("holds no user and no password")) << uri;
+}
+
+std::string said_of_place(const char* place) {
+  nlohmann::json document = testing::right_job();
+  document["checkpoint"]["copy_to"] = place;
+  return testing::all_messages(testing::parse(document));
+}
+
+TEST(job_of_copies, names_one_folder_of_a_store_or_a_disk) {
+  for (const char* place :
+       {"", "s3://bucket/run", "s3://bucket/a/b?endpoint_override=h:1",
+        "gs://bucket/run", "gs://anonymous@bucket/run", "/mnt/other/run",
+        "other/run", "file:///mnt/other", "hdfs://node:9000/run"})
+    EXPECT_EQ(said_of_place(place), "") << place;
+  const struct {
+    const char* place;
+    const char* expected;
+  } table[] = {{"ftp://host/run", "like s3://BUCKET/FOLDER"},
+               {"s3://bucket", "a bucket and a folder in it"},
+               {"s3://bucket/", "a bucket and a folder in it"},
+               {"s3:///run", "a bucket and a folder in it"},
+               {"s3://bucket/run/", "without a slash at its end"},
+               {"s3://bucket/step-*", "not a pattern"},
+               {"/mnt/run-[12]", "not a pattern"},
+               {"s3://me:secret@bucket/run", "no user and no password"}};
+  for (const auto& [place, expected] : table)
+    EXPECT_THAT(said_of_place(place),
+                AllOf(HasSubstr("/checkpoint/copy_to: "), HasSubstr(expected)))
+        << place;
 }
 
 } // namespace
