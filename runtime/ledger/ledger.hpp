@@ -44,6 +44,9 @@ struct ledger_config {
   uint64_t global_batch = 1;
   shared_list<uint32_t> chunk_rows; // by chunk id; of epoch_uses the uses
   uint32_t window_chunks = 0;       // sequence.hpp; 0 = none
+  /// Order global: the parts into which each step is cut (leaves.hpp), a power
+  /// of two. 0: order local, each worker draws from its own rows.
+  uint32_t leaves = 0;
   /// Which rows these uses are; null: each row once. Only who asks for rows
   /// needs it.
   std::shared_ptr<const epoch_uses> uses = nullptr;
