@@ -126,7 +126,7 @@ public:
       weights_.push_back(one.batch_weight);
     by_speed_ = planner.speeds().judge(split_, planner.state().window, policy_);
     if (split_.known && split_.gain > split_.error)
-      weights_ = split_.best.rows;
+      weights_ = split_.weights;
     sizes_ = planner.wanted_sizes(weights_);
     list_ = search();
     if (list_.moves.empty())
@@ -180,6 +180,8 @@ public:
 
 private:
   move_list search() {
+    if (policy_.leaves > 0)
+      return {};
     move_list list =
         fewest_moves({planner_.now().held, sizes_, policy_.skew_tv, 2},
                      {.set = planner_.set().chunks.get(),
