@@ -254,7 +254,9 @@ void add_train(fields_t& f) {
       "takes them in a random order of their own each epoch: of a set larger "
       "than memory no more than these need to be there. null: from all of its "
       "rows, if they fit into the memory of the workers when the run begins; "
-      "of `stratified` sampling 1.")
+      "of `stratified` sampling 1. Of order `global` all workers draw from the "
+      "same window, and null is always the whole set: what draws are from "
+      "would else depend on the workers.")
       .between(1, 65536);
   add_sampling_fields(f);
   add_field(
