@@ -4,7 +4,7 @@
 #include "runtime/balance/fewest_moves.hpp"
 #include "runtime/balance/moves_bound.hpp"
 #include "runtime/balance/weighed.hpp"
-#include "runtime/placement/placement.hpp"
+#include "runtime/ledger/step_takes.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -145,11 +145,9 @@ public:
              {"reason", sentence(planner_)}};
     out["before"] =
         side(planner_, split_, planner_.now().held, now_, split_.takes);
-    out["after"] =
-        side(planner_, split_, list_.after,
-             moved_plan(now_, list_.moves, next(now_.number), {}),
-             placement::split_by_shares(policy_.global_batch,
-                                        {weights_.begin(), weights_.end()}));
+    out["after"] = side(planner_, split_, list_.after,
+                        moved_plan(now_, list_.moves, next(now_.number), {}),
+                        takes_by(weights_));
     out["moved_rows"] = list_.rows;
     out["moved_bytes"] = list_.bytes;
     out["bound_rows"] = bound;
@@ -179,6 +177,13 @@ public:
   }
 
 private:
+  std::vector<uint64_t> takes_by(const std::vector<uint64_t>& weights) const {
+    if (policy_.leaves > 0)
+      return takes_of_leaves(ledger::split_leaves(policy_.leaves, weights),
+                             policy_.global_batch, policy_.leaves);
+    return whole_takes(policy_.global_batch, weights);
+  }
+
   move_list search() {
     if (policy_.leaves > 0)
       return {};

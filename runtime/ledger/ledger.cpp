@@ -136,6 +136,9 @@ step_part ledger::part_of(size_t rank) const {
               std::min(config.global_batch, rows_left_sum_), config.leaves);
   return {step_begin() + own.begin, own.end - own.begin};
 }
+const std::vector<leaf_range>& ledger::leaves() const {
+  return rules_->parts;
+}
 uint64_t ledger::rows_left(size_t rank) const {
   return rows_left_.at(rank);
 }

@@ -16,6 +16,7 @@
 
 #include "runtime/base/ids.hpp"
 #include "runtime/base/shared_list.hpp"
+#include "runtime/ledger/leaves.hpp"
 #include "runtime/ledger/plan.hpp"
 #include "runtime/ledger/row_order.hpp"
 #include "runtime/ledger/sequence.hpp"
@@ -89,6 +90,9 @@ public:
   const std::vector<uint64_t>& takes() const;
   /// Those rows of a rank: for its row_order.
   step_part part_of(size_t rank) const;
+  /// Order global: the leaves of each rank, of every step under this plan; else
+  /// none.
+  const std::vector<leaf_range>& leaves() const;
   /// Of the rows that the epoch has left, those of this rank's share; of order
   /// global those of its leaves.
   uint64_t rows_left(size_t rank) const;

@@ -110,6 +110,7 @@ std::optional<step_order> worker_core::draw() {
     out.upcoming = upcoming();
   const uint64_t window_end = own_.window_end();
   const ledger::step_part own = ahead_.part_of(ahead_rank_);
+  out.leaves = ahead_.leaves();
   out.rows.reserve(own.count);
   own_.draw(own, out.rows);
   own_fresh_ = own_.window_end() != window_end; // the same without a window

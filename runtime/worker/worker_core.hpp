@@ -34,6 +34,9 @@ struct step_order {
   plan_number plan{};
   uint64_t samples = 0;              // of all workers
   std::vector<ledger::row_ref> rows; // own, in their order
+  /// Order global: the leaves of each rank, of which `rows` are those of this
+  /// one's; else none.
+  std::vector<ledger::leaf_range> leaves;
   /// With a window, or of order global: the chunks of this worker by their next
   /// use, from this step on and into the next epoch. Null: as in the order
   /// before.
