@@ -8,6 +8,7 @@
 #include "data/store/nearby_set.hpp"
 #include "data/store/stored_set.hpp"
 #include "monitor/logs/log.hpp"
+#include "runtime/job/leaves_of.hpp"
 
 namespace ballast::actors {
 
@@ -58,7 +59,7 @@ void run_data::open(const assignment& order, const job& what,
                     uint64_t store_limit_bytes, const question& given_up) {
   if (residency_)
     return;
-  const bool streams = what.train.shuffle.window() > 0;
+  const bool streams = ballast::streams(what.train);
   const uint64_t disk_limit_bytes = what.data.disk_mb.value_or(0) << 20;
   chunk_fetcher origin(token_, order.origin);
   set_ = data::read_chunk_table(origin.fetch_blob("manifest", given_up),

@@ -36,6 +36,12 @@ public:
            "draws from a window of " +
            std::to_string(e->window_chunks) +
            " of its chunks at a time (/train/shuffle/window_chunks)");
+    if (const auto* e = std::get_if<coordinator::events::spares>(&what))
+      warn(std::to_string(e->workers.size()) +
+           (e->workers.size() == 1 ? " worker waits as a spare"
+                                   : " workers wait as spares") +
+           ": a step has " + std::to_string(e->leaves) +
+           " leaves (/train/leaves)");
     if (const auto* e =
             std::get_if<coordinator::events::no_memory_checkpoints>(&what))
       warn("checkpoints go to the disk alone: " + e->reason);

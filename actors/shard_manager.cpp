@@ -4,6 +4,7 @@
 #include "actors/planner.hpp"
 #include "actors/types.hpp"
 #include "runtime/balance/repair.hpp"
+#include "runtime/job/leaves_of.hpp"
 
 #include <chrono>
 #include <string>
@@ -102,6 +103,7 @@ caf::result<set_prepared> shard_manager::prepare(const prepare_set& order) {
   policy_.enabled = what.balance.enabled;
   policy_.skew_tv = what.balance.skew_tv;
   policy_.global_batch = what.train.global_batch;
+  policy_.leaves = leaves_of(what.train);
   progress_ = no_progress(now(), config_.preparing_patience);
   delayed_send(this, config_.preparing_patience / progress_looks,
                preparation_tick{last_number_});

@@ -4,6 +4,7 @@
 #include "actors/this_machine.hpp"
 #include "monitor/logs/log.hpp"
 #include "runtime/base/thread_name.hpp"
+#include "runtime/job/leaves_of.hpp"
 #include "runtime/job/memory_need.hpp"
 
 #include <algorithm>
@@ -194,7 +195,7 @@ std::shared_ptr<gpu::step_executor> make_executor(worker_run& run,
   const job& what = *run.what;
   worker::worker_core_config config{
       {what.seed, what.train.global_batch, run.data.chunk_rows(),
-       what.train.shuffle.window(), run.data.uses()},
+       what.train.shuffle.window(), leaves_of(what.train), run.data.uses()},
       order.worker,
       what.train.epochs};
   std::optional<worker::worker_core> core;

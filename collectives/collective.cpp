@@ -40,6 +40,11 @@ void collective::all_gather(void*, size_t, element_type, deadline) {
   not_offered("all_gather");
 }
 
+void collective::sum_in_order(const ledger::fixed_sum&, const float*, size_t,
+                              float*, size_t, deadline) {
+  not_offered("sum_in_order");
+}
+
 void collective::send(const void*, size_t, int, deadline) {
   not_offered("send");
 }

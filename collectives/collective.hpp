@@ -13,6 +13,7 @@
 
 #include "collectives/collective_error.hpp"
 #include "runtime/base/ids.hpp"
+#include "runtime/ledger/leaf_tree.hpp"
 
 #include <chrono>
 #include <cstddef>
@@ -63,6 +64,7 @@ struct collective_capabilities {
   bool float64 = true;
   bool bfloat16 = false;
   bool point_to_point = false;
+  bool ordered_sums = false; // sum_in_order()
   /// Detects ranks that call different operations; otherwise the result is
   /// undefined.
   bool checks_calls = false;
@@ -98,6 +100,13 @@ public:
   /// Every rank contributes slice r of its `data` and ends with all slices.
   virtual void all_gather(void* data, size_t count, element_type type,
                           deadline until);
+  /// out[i] = the sum of all ranks' parts in the order that `how` says, equal
+  /// bits on every rank. `parts`: this rank's, one after another, `stride`
+  /// floats apart; `how` is equal on all ranks. `out` is none of the parts. A
+  /// backend without `ordered_sums` refuses.
+  virtual void sum_in_order(const ledger::fixed_sum& how, const float* parts,
+                            size_t stride, float* out, size_t count,
+                            deadline until);
   virtual void broadcast(void* data, size_t bytes, int root,
                          deadline until) = 0;
   /// Ranks that lack bytes get them from those who hold them, from all of those

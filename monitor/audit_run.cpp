@@ -118,6 +118,14 @@ uses_of(const json& job, uint64_t seed, const ledger::manifest& set) {
   return ledger::epoch_uses::of(how, read.value->train.epochs, seed, set);
 }
 
+/// Of a step, in a journaled job. Those of earlier builds are of order local.
+uint32_t leaves_in(const json& train) {
+  const auto order = train.value("order", to_string(sample_order::local));
+  return order == to_string(sample_order::global)
+             ? uint32_t(number_at(train, "leaves"))
+             : 0;
+}
+
 ledger::audit_input input_of(const store::journal_content& journal,
                              const ledger::manifest& set) {
   if (!journal.run)
@@ -136,6 +144,7 @@ ledger::audit_input input_of(const store::journal_content& journal,
       if (const json& rows = train.at("shuffle").at("window_chunks");
           !rows.is_null())
         out.run.config.window_chunks = rows.get<uint32_t>();
+    out.run.config.leaves = leaves_in(job.at("train"));
   } catch (const json::exception& error) {
     unusable(std::string("the job in the journal: ") + error.what());
   }
@@ -299,7 +308,8 @@ identity_after(const store::journal_content& journal,
   ledger::checkpoint_identity out;
   out.lineage = ledger::lineage_begin(
       std::strtoull(journal.run->identity.c_str(), nullptr, 16),
-      input.run.config.seed, input.run.config.global_batch, set.content_id);
+      input.run.config.seed, input.run.config.global_batch, set.content_id,
+      input.run.config.leaves);
   ledger::ledger_walk walk(input.run);
   for (uint64_t step = 1; step <= value(steps); ++step) {
     bool entered = false;

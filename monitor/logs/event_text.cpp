@@ -119,6 +119,10 @@ event_text line(const events::window_chosen& e) {
            {"free_bytes", e.lacks.free_bytes}}};
 }
 
+event_text line(const events::spares& e) {
+  return {"spares", {{"workers", e.workers}, {"leaves", e.leaves}}};
+}
+
 event_text line(const events::paused& e) {
   return {"paused", {{"step", value(e.step)}}};
 }

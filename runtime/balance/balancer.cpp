@@ -142,7 +142,7 @@ void balancer::new_plan(const ledger::plan& changed, bool same_round) {
   if (before.lone.empty())
     alone_since_ = window_;
   state_.skew_max = now_.skew_max();
-  speeds_.new_plan(now_, policy_.global_batch);
+  speeds_.new_plan(now_, policy_);
   if (before.ranks != now_.ranks)
     arrivals_.planned({}); // they are told by rank
   copying_.new_plan(now_.ranks);

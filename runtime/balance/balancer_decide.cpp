@@ -64,13 +64,16 @@ balance_code balancer::decide(const load_view& view, balance_proposal& out) {
     return balance_code::epoch_end;
   if (now_.ranks.size() < 2)
     return balance_code::at_optimum;
+  const bool moves = policy_.leaves == 0;
+  if (!moves && now_.ranks.size() >= policy_.leaves)
+    return balance_code::at_optimum; // one leaf each, and spares
 
   std::vector<uint64_t> weights;
   for (const ledger::share& one : now_.of.shares)
     weights.push_back(one.batch_weight);
   // If speeds never settle, other moves would postpone this for ever.
-  bool waited =
-      !now_.lone.empty() && window_ >= alone_since_ + policy_.coverage_windows;
+  bool waited = moves && !now_.lone.empty() &&
+                window_ >= alone_since_ + policy_.coverage_windows;
   if (waited &&
       decide_coverage(view, split, weights, out) == balance_code::planned)
     return balance_code::planned;
@@ -79,11 +82,13 @@ balance_code balancer::decide(const load_view& view, balance_proposal& out) {
   if (by_speed == balance_code::planned) {
     // Free and effective at once; ownership follows.
     proposed_ = {.by_speed = true};
-    finish(out, split, split.best.rows,
+    finish(out, split, split.weights,
            "batch split by speed: step " + percent(split.gain) + " shorter" +
                why_slower(split, last_view_, speeds_));
     return by_speed;
   }
+  if (!moves)
+    return by_speed;
   balance_code by_data = decide_moves(view, split, weights, out);
   // A plan that only waits for speeds may give a second holder for nothing.
   bool soon = by_data == balance_code::stale_report ||
@@ -101,7 +106,8 @@ balance_code balancer::decide(const load_view& view, balance_proposal& out) {
 }
 
 split_view balancer::split() const {
-  return speeds_.split(takes_of(now_.of, policy_.global_batch), policy_);
+  return speeds_.split(takes_of(now_.of, policy_.global_batch, policy_.leaves),
+                       policy_);
 }
 
 } // namespace ballast::balance

@@ -368,7 +368,7 @@ void balancer::finish(balance_proposal& out, const split_view& split,
   std::vector<uint64_t> owned;
   for (const ledger::share& one : after.shares)
     owned.push_back(rows(one));
-  if (split.known) {
+  if (split.known && policy_.leaves == 0) {
     double by_owned_s =
         makespan_s(split.costs, whole_takes(policy_.global_batch, owned));
     if (by_owned_s <= (1 + owned_weights_cost) * split.best.makespan_s)

@@ -50,6 +50,8 @@ struct split_view {
   std::vector<step_cost> costs;
   std::vector<uint64_t> takes; // of a full batch, under the plan in force
   batch_split best;
+  /// By rank: weights of a plan with that split.
+  std::vector<uint64_t> weights;
   double gain = 0;          // part of the step that the best split saves
   double error = 0;         // of the predicted time
   double lasting_error = 0; // the same for a change that must last

@@ -4,7 +4,7 @@
 #include "runtime/balance/fewest_moves.hpp"
 #include "runtime/balance/moves_bound.hpp"
 #include "runtime/balance/weighed.hpp"
-#include "runtime/placement/placement.hpp"
+#include "runtime/ledger/step_takes.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -126,7 +126,7 @@ public:
       weights_.push_back(one.batch_weight);
     by_speed_ = planner.speeds().judge(split_, planner.state().window, policy_);
     if (split_.known && split_.gain > split_.error)
-      weights_ = split_.best.rows;
+      weights_ = split_.weights;
     sizes_ = planner.wanted_sizes(weights_);
     list_ = search();
     if (list_.moves.empty())
@@ -145,11 +145,9 @@ public:
              {"reason", sentence(planner_)}};
     out["before"] =
         side(planner_, split_, planner_.now().held, now_, split_.takes);
-    out["after"] =
-        side(planner_, split_, list_.after,
-             moved_plan(now_, list_.moves, next(now_.number), {}),
-             placement::split_by_shares(policy_.global_batch,
-                                        {weights_.begin(), weights_.end()}));
+    out["after"] = side(planner_, split_, list_.after,
+                        moved_plan(now_, list_.moves, next(now_.number), {}),
+                        takes_by(weights_));
     out["moved_rows"] = list_.rows;
     out["moved_bytes"] = list_.bytes;
     out["bound_rows"] = bound;
@@ -179,7 +177,16 @@ public:
   }
 
 private:
+  std::vector<uint64_t> takes_by(const std::vector<uint64_t>& weights) const {
+    if (policy_.leaves > 0)
+      return takes_of_leaves(ledger::split_leaves(policy_.leaves, weights),
+                             policy_.global_batch, policy_.leaves);
+    return whole_takes(policy_.global_batch, weights);
+  }
+
   move_list search() {
+    if (policy_.leaves > 0)
+      return {};
     move_list list =
         fewest_moves({planner_.now().held, sizes_, policy_.skew_tv, 2},
                      {.set = planner_.set().chunks.get(),

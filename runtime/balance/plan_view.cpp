@@ -3,6 +3,7 @@
 #include "runtime/balance/shard_moves.hpp"
 #include "runtime/balance/sizes.hpp"
 #include "runtime/balance/skew.hpp"
+#include "runtime/ledger/step_takes.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -30,7 +31,11 @@ plan_view view_of(const ledger::plan& in_force, const chunk_labels& labels) {
   return out;
 }
 
-std::vector<uint64_t> takes_of(const ledger::plan& of, uint64_t global_batch) {
+std::vector<uint64_t> takes_of(const ledger::plan& of, uint64_t global_batch,
+                               uint32_t leaves) {
+  if (leaves > 0)
+    return takes_of_leaves(ledger::leaves_under(of, leaves), global_batch,
+                           leaves);
   std::vector<uint64_t> weights;
   for (const ledger::share& one : of.shares)
     weights.push_back(one.batch_weight);

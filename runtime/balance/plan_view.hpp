@@ -28,8 +28,9 @@ struct plan_view {
 
 plan_view view_of(const ledger::plan& in_force, const chunk_labels& labels);
 
-/// Of a full batch, by rank.
-std::vector<uint64_t> takes_of(const ledger::plan& of, uint64_t global_batch);
+/// Of a full batch, by rank. `leaves`: of a step, 0 = of order local.
+std::vector<uint64_t> takes_of(const ledger::plan& of, uint64_t global_batch,
+                               uint32_t leaves = 0);
 
 /// All workers own as many rows as before.
 bool same_sizes(const label_counts& a, const label_counts& b);

@@ -9,6 +9,9 @@ namespace ballast::balance {
 struct balance_policy {
   bool enabled = true;
   uint64_t global_batch = 1;
+  /// Order global: the parts of a step that are shared out by speed; no rows
+  /// move, as a step does not depend on who owns them. 0: order local.
+  uint32_t leaves = 0;
   /// Budget of label skew, as total variation distance, in [0, 1].
   double skew_tv = 0.1;
 

@@ -1,6 +1,7 @@
 #include "runtime/balance/worker_speeds.hpp"
 
 #include "runtime/balance/median.hpp"
+#include "runtime/ledger/step_takes.hpp"
 
 #include <algorithm>
 #include <set>
@@ -38,6 +39,36 @@ void keep_everybody(split_view& split, const balance_policy& policy) {
   split.best.makespan_s = makespan_s(split.costs, takes);
 }
 
+/// What a leaf of a step costs as if it were a row.
+step_cost of_leaves(const step_cost& of, double leaf_rows) {
+  step_cost out = of;
+  out.per_row_s *= leaf_rows;
+  if (of.micro_batch_rows > 0)
+    out.micro_batch_rows = std::max<uint64_t>(
+        1, uint64_t(double(of.micro_batch_rows) / leaf_rows));
+  return out;
+}
+
+/// Leaves are whole, and each worker has one if there are enough.
+void split_leaves_by_cost(split_view& split, const balance_policy& policy) {
+  std::vector<step_cost> costs;
+  for (const step_cost& one : split.costs)
+    costs.push_back(
+        of_leaves(one, double(policy.global_batch) / policy.leaves));
+  split.best = split_by_cost(policy.leaves, costs);
+  split.weights = split.best.rows;
+  const uint64_t least = split.weights.size() <= policy.leaves;
+  for (uint64_t& poor : split.weights)
+    if (poor < least) {
+      --*std::max_element(split.weights.begin(), split.weights.end());
+      ++poor;
+    }
+  split.best.rows =
+      takes_of_leaves(ledger::split_leaves(policy.leaves, split.weights),
+                      policy.global_batch, policy.leaves);
+  split.best.makespan_s = makespan_s(split.costs, split.best.rows);
+}
+
 } // namespace
 
 void worker_speeds::add(const worker_load& measured) {
@@ -73,13 +104,15 @@ void worker_speeds::follow(const ledger::plan& before, const ledger::plan& next,
   trend_ = std::move(trend);
 }
 
-void worker_speeds::new_plan(const plan_view& now, uint64_t global_batch) {
+void worker_speeds::new_plan(const plan_view& now,
+                             const balance_policy& policy) {
   settled_after_.reset();
   ranks_ = now.ranks;
   const std::set<worker_id> here(ranks_.begin(), ranks_.end());
   std::erase_if(speeds_,
                 [&](const auto& one) { return !here.contains(one.first); });
-  const std::vector<uint64_t> takes = takes_of(now.of, global_batch);
+  const std::vector<uint64_t> takes =
+      takes_of(now.of, policy.global_batch, policy.leaves);
   for (size_t rank = 0; rank < takes.size(); ++rank)
     speeds_[ranks_[rank]].new_split(takes[rank]);
 }
@@ -145,8 +178,13 @@ split_view worker_speeds::split(const std::vector<uint64_t>& takes,
   out.takes = takes;
   if (!out.known)
     return out;
-  out.best = split_by_cost(policy.global_batch, out.costs);
-  keep_everybody(out, policy);
+  if (policy.leaves > 0) {
+    split_leaves_by_cost(out, policy);
+  } else {
+    out.best = split_by_cost(policy.global_batch, out.costs);
+    keep_everybody(out, policy);
+    out.weights = out.best.rows;
+  }
   double now_s = makespan_s(out.costs, out.takes);
   out.gain = now_s > 0 ? std::max(0.0, 1 - out.best.makespan_s / now_s) : 0;
   return out;

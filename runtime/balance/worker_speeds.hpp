@@ -29,7 +29,7 @@ public:
   void follow(const ledger::plan& before, const ledger::plan& next,
               uint64_t window);
   /// This plan is in force; forgets workers that it does not name.
-  void new_plan(const plan_view& now, uint64_t global_batch);
+  void new_plan(const plan_view& now, const balance_policy& policy);
 
   /// Null: it was never measured.
   const speed_estimate* of(worker_id who) const;

@@ -47,9 +47,9 @@ void on(coordinator_parts& p, data_prepared what, instant now) {
     return;
   run_spec& spec = p.run.spec;
   spec.set = std::move(what.set);
-  const uint64_t lineage =
-      ledger::lineage_begin(ledger::run_identity(p.config.token, spec.name),
-                            spec.job.seed, spec.batch(), spec.set.content_id);
+  const uint64_t lineage = ledger::lineage_begin(
+      ledger::run_identity(p.config.token, spec.name), spec.job.seed,
+      spec.batch(), spec.set.content_id, spec.leaves());
   p.run.steps.begin(lineage);
   p.run.copies.begin(lineage);
   p.out.put(apply_balance{p.run.requests.standing().balance_of(spec.job)});

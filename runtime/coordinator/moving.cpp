@@ -258,9 +258,13 @@ void tell_plan(coordinator_parts& p, const ledger::plan& what,
   names.reserve(note.shares.size());
   for (const share_summary& one : note.shares)
     names.push_back(p.nodes.name_of(one.worker));
-  events::plan_effective told{
-      what.number, what.generation, from, note.reason,
-      worker_shares(names, what, note.shares, p.run.spec.batch())};
+  if (const uint32_t leaves = p.run.spec.leaves();
+      leaves > 0 && names.size() > leaves && !note.balance)
+    p.out.tell(events::spares{{names.begin() + leaves, names.end()}, leaves});
+  events::plan_effective told{what.number, what.generation, from, note.reason,
+                              worker_shares(names, what, note.shares,
+                                            p.run.spec.batch(),
+                                            p.run.spec.leaves())};
   if (!note.balance)
     return p.out.tell(std::move(told));
   p.run.balance.count(*note.balance);

@@ -53,6 +53,13 @@ void assign(coordinator_parts& p, opening& s, const ledger::ledger& start) {
   send_assignments(p, members.workers, std::move(common));
 }
 
+/// Order global: the rows that a worker holds say nothing of what it can do in
+/// a step, and speeds are not known yet.
+void weigh_evenly(ledger::plan& first) {
+  for (ledger::share& one : first.shares)
+    one.batch_weight = 1;
+}
+
 failure misfit(const ledger::plan& what, const std::string& why) {
   return {errc::internal, "plan " + to_string(what.number) + ": " + why, {}};
 }
@@ -69,6 +76,8 @@ void on(coordinator_parts& p, shares_placed placed, instant now) {
     if (auto wrong = partition_error(placed.what, p.run.spec.set.chunk_rows))
       return fail(p, misfit(placed.what, *wrong));
   p.members.set_shortage({});
+  if (!p.run.steps.book() && p.run.spec.leaves() > 0)
+    weigh_evenly(placed.what);
   generation_state& members = s->members;
   p.run.steps.open_book(p.run.spec.rows(), placed.what);
   ledger::ledger start =

@@ -58,6 +58,11 @@ struct window_chosen {
   uint32_t window_chunks = 0;
   memory_need lacks;
 };
+/// Of order global: a step has no leaf for these workers.
+struct spares {
+  std::vector<std::string> workers;
+  uint32_t leaves = 0;
+};
 struct paused {
   step_number step{};
 };
@@ -247,8 +252,8 @@ namespace ballast::coordinator {
 
 using run_event = std::variant<
     events::coordinator_started, events::waiting, events::waiting_for_memory,
-    events::window_chosen, events::paused, events::resumed, events::scaled,
-    events::balance_set, events::fault_injected, events::noted,
+    events::window_chosen, events::spares, events::paused, events::resumed,
+    events::scaled, events::balance_set, events::fault_injected, events::noted,
     events::epoch_ended, events::evaluated, events::undone, events::error,
     events::step_refused, events::respawn_ended, events::disk_full,
     events::done, events::worker_joined, events::worker_returned,

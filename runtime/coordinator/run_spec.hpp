@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/job/job.hpp"
+#include "runtime/job/leaves_of.hpp"
 #include "runtime/messages/messages.hpp"
 
 #include <string>
@@ -17,11 +18,14 @@ struct run_spec {
   uint64_t batch() const { return job.train.global_batch; }
   /// In which a worker keeps rows; 0 = no limit of the job.
   uint64_t memory_bytes() const { return job.data.memory_mb.value_or(0) << 20; }
-  /// A worker may own more than it can keep.
-  bool streams() const { return job.train.shuffle.window() > 0; }
+  /// A worker may own, or use, more than it can keep.
+  bool streams() const { return ballast::streams(job.train); }
+  /// Of a step; 0: order local.
+  uint32_t leaves() const { return leaves_of(job.train); }
   const elastic_spec& elastic() const { return job.elastic; }
   ledger::ledger_config rows() const {
-    return {job.seed, batch(), set.chunk_rows, job.train.shuffle.window()};
+    return {job.seed, batch(), set.chunk_rows, job.train.shuffle.window(),
+            leaves()};
   }
 };
 

@@ -1,6 +1,10 @@
 #include "runtime/coordinator/status.hpp"
 
+#include "runtime/ledger/step_takes.hpp"
+
 #include <algorithm>
+#include <numeric>
+#include <span>
 #include <utility>
 
 namespace ballast::coordinator {
@@ -79,25 +83,26 @@ ranks_by_id(const coordinator_parts& core) {
   return out;
 }
 
-uint64_t sum_of_weights(const coordinator_parts& core) {
-  uint64_t out = 0;
-  if (const generation_state* members = core.members.members())
-    for (const ledger::share& one : members->current.shares)
-      out += one.batch_weight;
-  return out;
+/// Of the batch, by rank.
+std::vector<uint64_t> parts_of(const coordinator_parts& core) {
+  const generation_state* members = core.members.members();
+  return members ? batch_parts(members->current, core.run.spec.leaves())
+                 : std::vector<uint64_t>{};
 }
 
 std::optional<worker_status::part> part_of(const coordinator_parts& core,
-                                           size_t rank, uint64_t weights) {
+                                           size_t rank,
+                                           std::span<const uint64_t> parts,
+                                           uint64_t parts_sum) {
   const generation_state& members = *core.members.members();
   if (rank >= members.shares.size())
     return std::nullopt;
   worker_status::part out;
   out.rows_owned = members.shares[rank].rows_owned;
   out.skew_tv = members.shares[rank].skew_tv;
-  if (weights > 0)
-    out.batch = double(members.current.shares[rank].batch_weight) /
-                double(weights) * double(core.run.spec.batch());
+  if (parts_sum > 0)
+    out.batch =
+        double(parts[rank]) / double(parts_sum) * double(core.run.spec.batch());
   const auto& rates = core.run.balance.account().state.copy_bytes_per_s;
   if (rank < rates.size() && rates[rank] > 0)
     out.copy_bytes_per_s = rates[rank];
@@ -112,7 +117,9 @@ std::vector<worker_status> workers_of(const coordinator_parts& core,
   auto rank = ranks.begin();
   const auto ill = core.devices.standing();
   auto trouble = ill.begin();
-  const uint64_t weights = sum_of_weights(core);
+  const std::vector<uint64_t> parts = parts_of(core);
+  const uint64_t parts_sum =
+      std::accumulate(parts.begin(), parts.end(), uint64_t{0});
   for (const auto& [id, who] : core.nodes.all()) {
     while (rank != ranks.end() && rank->first < id)
       ++rank;
@@ -138,7 +145,7 @@ std::vector<worker_status> workers_of(const coordinator_parts& core,
       continue;
     one.rank = rank->second;
     one.samples_per_s = rate(core.run.balance.newest(rank->second));
-    one.share = part_of(core, rank->second, weights);
+    one.share = part_of(core, rank->second, parts, parts_sum);
   }
   return out;
 }

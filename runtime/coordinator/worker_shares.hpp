@@ -18,10 +18,12 @@ struct worker_share {
   double batch = 0;  // samples of a full global batch
 };
 
-/// By rank. `names` and `shares` by rank, too.
+/// By rank. `names` and `shares` by rank, too. `leaves`: of a step, 0 = of
+/// order local.
 std::vector<worker_share>
 worker_shares(const std::vector<std::string>& names,
               const ledger::plan& current,
-              const std::vector<share_summary>& shares, uint64_t global_batch);
+              const std::vector<share_summary>& shares, uint64_t global_batch,
+              uint32_t leaves = 0);
 
 } // namespace ballast::coordinator

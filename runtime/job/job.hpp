@@ -100,6 +100,10 @@ struct shuffle_spec {
   uint32_t window() const { return uint32_t(window_chunks.value_or(0)); }
 };
 
+struct verify_spec {
+  uint64_t every_steps = 0; // 0 = never
+};
+
 struct train_spec {
   uint64_t epochs = 1;
   uint64_t global_batch = 256;
@@ -117,6 +121,10 @@ struct train_spec {
   train_strategy strategy = train_strategy::allreduce;
   sample_order order = sample_order::local;
   reduction_kind reduction = reduction_kind::fused;
+  uint32_t leaves = 8; // of a step; order global
+  kernel_kind kernels = kernel_kind::native;
+  compression_kind compression = compression_kind::none;
+  uint32_t digest_every_steps = 0; // 0 = never
   collective_kind collective = collective_kind::automatic;
   uint32_t threads = 0; // compute threads a worker; 0 = cores / local workers
 };
@@ -170,6 +178,7 @@ struct job {
   elastic_spec elastic;
   balance_spec balance;
   checkpoint_spec checkpoint;
+  verify_spec verify;
   bool faults = false;
   bool trace_samples = false;
 };

@@ -63,6 +63,8 @@ void check_augment(const job& in, std::vector<failure>& mistakes);
 void check_sampling(const job& in, std::vector<failure>& mistakes);
 /// Those of `train.importance` (job_fields_importance.cpp).
 void check_importance(const job& in, std::vector<failure>& mistakes);
+/// Those of `train.order` and `train.reduction` (job_rules_reproducible.cpp).
+void check_reproducible(const job& in, std::vector<failure>& mistakes);
 /// Makes relative paths absolute against `base_folder` (job_rules.cpp).
 void resolve_paths(const std::vector<job_field>& fields,
                    const std::string& base_folder, job& in);

@@ -205,13 +205,21 @@ void add_modes(fields_t& f) {
       .later_builds({"local_sgd", "parameter_server", "pipeline", "hybrid"});
   add_field(
       f, "/train/order", [](job& j) -> field_place { return &j.train.order; },
-      "`local`: every worker draws from the rows it owns.")
-      .later_builds({"global"});
+      "`local`: every worker draws from the rows it owns. `global`: all rows "
+      "are drawn in one order, whatever workers there are; what a worker owns "
+      "says only who holds the bytes.");
+  add_field(
+      f, "/train/leaves", [](job& j) -> field_place { return &j.train.leaves; },
+      "The equal parts into which a step is cut, a power of two. A worker "
+      "takes one or more; workers beyond that number wait as spares.")
+      .between(1, 1024)
+      .only_with("order", sample_order::global);
   add_field(
       f, "/train/reduction",
       [](job& j) -> field_place { return &j.train.reduction; },
-      "`fused`: sums as fast as possible, in the order of the backend.")
-      .later_builds({"canonical"});
+      "`fused`: sums as fast as possible, in the order of the backend. "
+      "`canonical`: in one fixed order over the leaves, so that the weights "
+      "are the same bits for every number of workers and whatever dies.");
   add_field(
       f, "/train/compression",
       [](job&) -> field_place { return std::monostate{}; },
@@ -246,7 +254,9 @@ void add_train(fields_t& f) {
       "takes them in a random order of their own each epoch: of a set larger "
       "than memory no more than these need to be there. null: from all of its "
       "rows, if they fit into the memory of the workers when the run begins; "
-      "of `stratified` sampling 1.")
+      "of `stratified` sampling 1. Of order `global` all workers draw from the "
+      "same window, and null is always the whole set: what draws are from "
+      "would else depend on the workers.")
       .between(1, 65536);
   add_sampling_fields(f);
   add_field(

@@ -1,6 +1,7 @@
 /// Rules that involve several fields of a job, and the resolution of relative
 /// paths.
 #include "runtime/job/job_field.hpp"
+#include "runtime/job/rule_book.hpp"
 #include "runtime/job/source_uri.hpp"
 
 #include <algorithm>
@@ -10,41 +11,6 @@
 namespace ballast {
 
 namespace {
-
-using mistakes_t = std::vector<failure>;
-
-/// Collects mistakes; skips a rule if one of its fields has a mistake already.
-class rule_book {
-public:
-  explicit rule_book(mistakes_t& mistakes) : mistakes_(mistakes) {
-    for (const failure& m : mistakes)
-      wrong_.push_back(m.pointer);
-  }
-
-  /// `message` concerns all of `fields` and is reported at the first of them.
-  void refuse(const std::vector<std::string>& fields,
-              const std::string& message) {
-    for (const std::string& field : fields)
-      if (is_wrong(field))
-        return;
-    mistakes_.push_back(
-        {errc::invalid_job, fields[0] + ": " + message, fields[0]});
-  }
-
-private:
-  /// True if there is a mistake at the field, above it, or in one of its items.
-  bool is_wrong(const std::string& field) const {
-    auto inside = [](const std::string& inner, const std::string& outer) {
-      return inner == outer || inner.rfind(outer + "/", 0) == 0;
-    };
-    return std::any_of(wrong_.begin(), wrong_.end(), [&](const std::string& w) {
-      return w.empty() || inside(field, w) || inside(w, field);
-    });
-  }
-
-  mistakes_t& mistakes_;
-  std::vector<std::string> wrong_;
-};
 
 std::string n(uint64_t number) {
   return std::to_string(number);
@@ -409,7 +375,7 @@ std::string absolute(const std::string& path, const std::string& base) {
 
 } // namespace
 
-void check_rules(const job& in, mistakes_t& mistakes) {
+void check_rules(const job& in, std::vector<failure>& mistakes) {
   rule_book book(mistakes);
   check_recomputing(in, book);
   check_workers(in, book);

@@ -163,15 +163,34 @@ template <>
 inline constexpr auto
     words_of<train_strategy> = std::to_array<std::string_view>({"allreduce"});
 
-enum class sample_order : uint8_t { local };
+enum class sample_order : uint8_t { local, global };
 template <>
-inline constexpr auto
-    words_of<sample_order> = std::to_array<std::string_view>({"local"});
+inline constexpr auto words_of<sample_order> =
+    std::to_array<std::string_view>({"local", "global"});
 
-enum class reduction_kind : uint8_t { fused };
+enum class reduction_kind : uint8_t { fused, canonical };
 template <>
-inline constexpr auto
-    words_of<reduction_kind> = std::to_array<std::string_view>({"fused"});
+inline constexpr auto words_of<reduction_kind> =
+    std::to_array<std::string_view>({"fused", "canonical"});
+
+/// Which instructions a pass may use: those of this CPU, or those of all.
+enum class kernel_kind : uint8_t { native, portable };
+template <>
+inline constexpr auto words_of<kernel_kind> =
+    std::to_array<std::string_view>({"native", "portable"});
+
+enum class compression_kind : uint8_t {
+  none,
+  bf16,
+  int8,
+  topk,
+  powersgd,
+  automatic
+};
+template <>
+inline constexpr auto words_of<compression_kind> =
+    std::to_array<std::string_view>({"none", "bf16", "int8", "topk", "powersgd",
+                                     "auto"});
 
 enum class collective_kind : uint8_t { automatic, ring, gloo, nccl };
 template <>

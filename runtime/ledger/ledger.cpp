@@ -2,6 +2,8 @@
 
 #include "runtime/base/check.hpp"
 #include "runtime/ledger/chunk_order.hpp"
+#include "runtime/ledger/position_rules.hpp"
+#include "runtime/ledger/step_takes.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -14,6 +16,7 @@ struct ledger::rules {
   plan current;
   uint64_t rows_total;
   uint64_t steps_per_epoch;
+  std::vector<leaf_range> parts; // by rank; order global
 };
 
 /// An interval of the ending plan, and how many of its rows are consumed.
@@ -38,77 +41,22 @@ struct ledger::handed_out {
   std::vector<uint32_t> first; // by chunk, and the end
 };
 
-uint64_t row_count(const ledger_config& config) {
-  return std::accumulate(config.chunk_rows.begin(), config.chunk_rows.end(),
-                         uint64_t{0});
-}
-
 namespace {
-
-uint64_t steps_for(uint64_t rows, uint64_t global_batch) {
-  return rows / global_batch + (rows % global_batch ? 1 : 0);
-}
 
 uint64_t sum_of(const std::vector<uint32_t>& cursors) {
   return std::accumulate(cursors.begin(), cursors.end(), uint64_t{0});
 }
 
-/// Rows consumed by the first `steps` steps of an epoch.
-uint64_t consumed_after(uint64_t steps, uint64_t global_batch, uint64_t rows) {
-  return steps > rows / global_batch ? rows : steps * global_batch;
-}
-
 } // namespace
 
-std::optional<std::string>
-start_error(const ledger_config& config, const plan& first, position at,
-            const std::vector<worker_cursor>& cursors) {
-  if (config.global_batch == 0)
-    return "the global batch is 0";
-  uint64_t rows_total = row_count(config);
-  if (rows_total == 0)
-    return "the training set has no rows";
-  if (auto error = partition_error(first, config.chunk_rows))
-    return error;
-  uint64_t steps = steps_for(rows_total, config.global_batch);
-  if (value(at.step) == 0 || value(at.epoch) == 0 ||
-      (value(at.step) - 1) / steps + 1 != value(at.epoch))
-    return "step " + to_string(at.step) + " is not in epoch " +
-           to_string(at.epoch) + ", which has " + std::to_string(steps) +
-           " steps";
-  uint64_t expected = consumed_after((value(at.step) - 1) % steps,
-                                     config.global_batch, rows_total);
-  if (!cursors.empty() && cursors.size() != first.shares.size())
-    return std::to_string(cursors.size()) + " cursors for " +
-           std::to_string(first.shares.size()) + " workers";
-  uint64_t consumed = 0;
-  for (size_t rank = 0; rank < cursors.size(); ++rank) {
-    const share& part = first.shares[rank];
-    const std::vector<uint32_t>& own = cursors[rank].cursors;
-    std::string who = "worker " + to_string(part.worker);
-    if (cursors[rank].worker != part.worker)
-      return who + ": the cursors are those of worker " +
-             to_string(cursors[rank].worker);
-    if (own.size() != part.intervals.size())
-      return who + ": " + std::to_string(own.size()) + " cursors for " +
-             std::to_string(part.intervals.size()) + " intervals";
-    uint64_t own_sum = 0;
-    for (size_t i = 0; i < own.size(); ++i) {
-      if (own[i] > rows(part.intervals[i]))
-        return who + ": cursor " + std::to_string(own[i]) + " of interval " +
-               std::to_string(i) + " is past its end";
-      own_sum += own[i];
-    }
-    if (cursors[rank].draws > own_sum)
-      return who + ": " + std::to_string(cursors[rank].draws) +
-             " draws, but only " + std::to_string(own_sum) + " rows consumed";
-    consumed += own_sum;
-  }
-  if (consumed != expected)
-    return "the cursors say that " + std::to_string(consumed) +
-           " rows are consumed before step " + to_string(at.step) +
-           ", but the steps of the epoch consumed " + std::to_string(expected);
-  return std::nullopt;
+std::shared_ptr<const ledger::rules>
+ledger::rules_of(std::shared_ptr<const ledger_config> config, plan in_force,
+                 uint64_t rows_total) {
+  rules out{std::move(config), std::move(in_force), rows_total, 0, {}};
+  out.steps_per_epoch = steps_for(rows_total, out.config->global_batch);
+  if (out.config->leaves > 0)
+    out.parts = leaves_under(out.current, out.config->leaves);
+  return std::make_shared<const rules>(std::move(out));
 }
 
 ledger::ledger(ledger_config config, plan first, position at,
@@ -116,12 +64,10 @@ ledger::ledger(ledger_config config, plan first, position at,
     : next_(at) {
   auto wrong = start_error(config, first, at, cursors);
   BALLAST_CHECK(!wrong, *wrong);
-  uint64_t rows_total = row_count(config);
-  uint64_t steps = steps_for(rows_total, config.global_batch);
-  step_of_epoch_ = (value(at.step) - 1) % steps;
-  rules_ = std::make_shared<const rules>(
-      rules{std::make_shared<const ledger_config>(std::move(config)),
-            std::move(first), rows_total, steps});
+  const uint64_t rows_total = row_count(config);
+  rules_ = rules_of(std::make_shared<const ledger_config>(std::move(config)),
+                    std::move(first), rows_total);
+  step_of_epoch_ = (value(at.step) - 1) % rules_->steps_per_epoch;
   size_t ranks = rules_->current.shares.size();
   rows_left_.resize(ranks);
   draws_.resize(ranks, 0);
@@ -130,7 +76,7 @@ ledger::ledger(ledger_config config, plan first, position at,
   for (size_t rank = 0; rank < ranks; ++rank) {
     const share& part = rules_->current.shares[rank];
     rows_left_[rank] = rows(part);
-    if (cursors.empty())
+    if (cursors.empty() || is_global())
       continue;
     worker_cursor& from = cursors[rank];
     draws_[rank] = from.draws;
@@ -142,7 +88,26 @@ ledger::ledger(ledger_config config, plan first, position at,
   retake();
 }
 
+bool ledger::is_global() const {
+  return rules_->config->leaves > 0;
+}
+
+/// Of order global: its first position in the epoch.
+uint64_t ledger::step_begin() const {
+  return consumed_after(step_of_epoch_, rules_->config->global_batch,
+                        rules_->rows_total);
+}
+
 void ledger::retake() {
+  if (is_global()) {
+    const ledger_config& config = *rules_->config;
+    rows_left_sum_ = rules_->rows_total - step_begin();
+    rows_left_ = takes_of_leaves(rules_->parts, rows_left_sum_, config.leaves);
+    takes_ = takes_of_leaves(rules_->parts,
+                             std::min(config.global_batch, rows_left_sum_),
+                             config.leaves);
+    return;
+  }
   std::vector<take_input> in(rows_left_.size());
   rows_left_sum_ = 0;
   for (size_t rank = 0; rank < in.size(); ++rank) {
@@ -162,6 +127,18 @@ const plan& ledger::current() const {
 const std::vector<uint64_t>& ledger::takes() const {
   return takes_;
 }
+step_part ledger::part_of(size_t rank) const {
+  if (!is_global())
+    return {draws_.at(rank), takes_.at(rank)};
+  const ledger_config& config = *rules_->config;
+  const step_rows own =
+      rows_of(rules_->parts.at(rank),
+              std::min(config.global_batch, rows_left_sum_), config.leaves);
+  return {step_begin() + own.begin, own.end - own.begin};
+}
+const std::vector<leaf_range>& ledger::leaves() const {
+  return rules_->parts;
+}
 uint64_t ledger::rows_left(size_t rank) const {
   return rows_left_.at(rank);
 }
@@ -180,6 +157,7 @@ void ledger::advance() {
   if (epoch_ends) {
     next_.epoch = ballast::next(next_.epoch);
     step_of_epoch_ = 0;
+    order_ = nullptr;
     for (size_t rank = 0; rank < rows_left_.size(); ++rank) {
       rows_left_[rank] = rows(rules_->current.shares[rank]);
       draws_[rank] = 0;
@@ -224,6 +202,11 @@ const std::vector<uint32_t>* ledger::cursors_at(size_t rank) const {
 
 worker_cursor ledger::cursor_of(size_t rank) const {
   const share& part = rules_->current.shares.at(rank);
+  if (is_global())
+    return {part.worker,
+            0,
+            {},
+            position_digest(*rules_->config, next_.epoch, step_of_epoch_)};
   const std::vector<uint32_t>* cursors = cursors_at(rank);
   worker_cursor out{part.worker, draws_[rank], {}, 0};
   if (cursors)
@@ -235,7 +218,33 @@ worker_cursor ledger::cursor_of(size_t rank) const {
 }
 
 sequence ledger::sequence_of(size_t rank) const {
+  BALLAST_CHECK(!is_global(), "of order global nobody has its own sequence");
   return followed(rank);
+}
+
+row_order ledger::order_of(size_t rank) const {
+  if (!is_global())
+    return row_order(followed(rank));
+  const ledger_config& config = *rules_->config;
+  if (!order_)
+    order_ = std::make_shared<const global_order>(
+        config.seed, next_.epoch, config.chunk_rows, config.window_chunks,
+        config.uses);
+  return {order_, part_of(rank).first, rules_->current.shares.at(rank)};
+}
+
+std::vector<chunk_id> ledger::turns_of(size_t rank, epoch_number epoch) const {
+  const ledger_config& config = *rules_->config;
+  std::vector<chunk_id> out;
+  if (config.window_chunks == 0)
+    return out;
+  if (is_global())
+    return chunk_turns(config.seed, epoch, config.chunk_rows.size(),
+                       config.window_chunks);
+  const share& own = rules_->current.shares.at(rank);
+  for (uint32_t i : epoch_order(config.seed, epoch, own))
+    out.push_back(own.intervals[i].chunk);
+  return out;
 }
 
 /// How many leading rows of `piece` are consumed, or nothing if its consumed
@@ -284,6 +293,8 @@ const ledger::chunk_list& ledger::by_chunk() const {
 }
 
 void ledger::prepare_switch(uint64_t behind_max) const {
+  if (is_global())
+    return;
   (void)by_chunk();
   for (size_t rank = 0; rank < draws_.size(); ++rank)
     if (!followed_[rank] ||
@@ -333,6 +344,16 @@ std::optional<std::string> ledger::switch_to(const plan& p) {
   const ledger_config& config = *rules_->config;
   if (auto error = succession_error(rules_->current, p, config.chunk_rows))
     return error;
+  if (is_global()) {
+    const size_t ranks = p.shares.size();
+    rules_ = rules_of(rules_->config, p, rules_->rows_total);
+    draws_.assign(ranks, 0);
+    beginnings_.assign(ranks, {});
+    followed_.assign(ranks, nullptr);
+    by_chunk_.reset();
+    retake();
+    return std::nullopt;
+  }
 
   // A share that the plan leaves alone keeps its sequence. For the others the
   // draws are followed up to here, and their intervals are assigned anew.
@@ -382,8 +403,7 @@ std::optional<std::string> ledger::switch_to(const plan& p) {
     return "under plan " + to_string(p.number) + " " + std::to_string(left) +
            " rows would be left of the epoch, there are " +
            std::to_string(rows_left_sum_);
-  after.rules_ = std::make_shared<const rules>(
-      rules{rules_->config, p, rules_->rows_total, rules_->steps_per_epoch});
+  after.rules_ = rules_of(rules_->config, p, rules_->rows_total);
   after.retake();
   *this = std::move(after);
   return std::nullopt;

@@ -3,14 +3,22 @@
 /// effect, and the number of committed steps, determine every draw of every
 /// worker.
 ///
-/// Invariant at every position: the unconsumed rows of the plan's owners are
-/// exactly the rows that the epoch has left. Pure and deterministic; every
-/// worker, the coordinator and `ballast audit` run the same code.
+/// Order local: a plan says whose rows they are, and each worker draws from its
+/// own. Invariant at every position: the unconsumed rows of the plan's owners
+/// are exactly the rows that the epoch has left. Order global: all rows of the
+/// epoch have one order, step t has the positions [t B, (t + 1) B) of it, and a
+/// plan says who takes which leaves of a step; the rows that it assigns are
+/// only held. So the number of committed steps is all there is to know.
+///
+/// Pure and deterministic; every worker, the coordinator and `ballast audit`
+/// run the same code.
 #pragma once
 
 #include "runtime/base/ids.hpp"
 #include "runtime/base/shared_list.hpp"
+#include "runtime/ledger/leaves.hpp"
 #include "runtime/ledger/plan.hpp"
+#include "runtime/ledger/row_order.hpp"
 #include "runtime/ledger/sequence.hpp"
 #include "runtime/ledger/take.hpp"
 
@@ -30,7 +38,8 @@ struct position {
   friend auto operator<=>(const position&, const position&) = default;
 };
 
-/// The position of one worker in its epoch.
+/// The position of one worker in its epoch. Of order global it has no draws and
+/// no cursors of its own; the digest is that of the epoch's position.
 struct worker_cursor {
   worker_id worker{};
   uint64_t draws = 0; // of its share, in this epoch
@@ -44,6 +53,9 @@ struct ledger_config {
   uint64_t global_batch = 1;
   shared_list<uint32_t> chunk_rows; // by chunk id; of epoch_uses the uses
   uint32_t window_chunks = 0;       // sequence.hpp; 0 = none
+  /// Order global: the parts into which each step is cut (leaves.hpp), a power
+  /// of two. 0: order local, each worker draws from its own rows.
+  uint32_t leaves = 0;
   /// Which rows these uses are; null: each row once. Only who asks for rows
   /// needs it.
   std::shared_ptr<const epoch_uses> uses = nullptr;
@@ -54,7 +66,8 @@ uint64_t row_count(const ledger_config& config);
 /// Why no ledger can start there, or nothing: `first` is no partition, `at`
 /// names the wrong epoch, cursors do not fit the shares, or they do not add up
 /// to the rows that the steps of the epoch before `at` consumed. Validates
-/// input from a peer or a file before a ledger is constructed from it.
+/// input from a peer or a file before a ledger is constructed from it. Of order
+/// global: they are of another position, seed, window or number of leaves.
 std::optional<std::string>
 start_error(const ledger_config& config, const plan& first, position at,
             const std::vector<worker_cursor>& cursors);
@@ -75,6 +88,13 @@ public:
   const plan& current() const;
   /// take_w of the next step, by rank. Their sum is min(B, rows left), never 0.
   const std::vector<uint64_t>& takes() const;
+  /// Those rows of a rank: for its row_order.
+  step_part part_of(size_t rank) const;
+  /// Order global: the leaves of each rank, of every step under this plan; else
+  /// none.
+  const std::vector<leaf_range>& leaves() const;
+  /// Of the rows that the epoch has left, those of this rank's share; of order
+  /// global those of its leaves.
   uint64_t rows_left(size_t rank) const;
   /// True if the next step is the last of its epoch.
   bool last_of_epoch() const;
@@ -88,13 +108,19 @@ public:
   /// `p` takes effect at next(). The cursor of each interval of `p` is
   /// clamp(old absolute cursor - begin, 0, length). Returns the reason and
   /// changes nothing if `p` is no partition, not newer, or breaks the
-  /// invariant.
+  /// invariant. Of order global any partition will do.
   std::optional<std::string> switch_to(const plan& p);
 
   /// The position of `rank`, computed by following its draws.
   worker_cursor cursor_of(size_t rank) const;
-  /// A sequence for `rank`, positioned at next().
+  /// The rows of `rank` from next() on, in this epoch and as long as the rank
+  /// keeps its share.
+  row_order order_of(size_t rank) const;
+  /// Order local: a sequence for `rank`, positioned at next().
   sequence sequence_of(size_t rank) const;
+  /// The chunks of `rank` in the order in which a window of that epoch takes
+  /// them in; without a window nothing.
+  std::vector<chunk_id> turns_of(size_t rank, epoch_number epoch) const;
   /// Computes now what a change of all owners at next() asks for: then
   /// switch_to, and cursor_of of the plan before, find it made. Of a rank that
   /// was followed up to `behind_max` draws ago the rest is left to them.
@@ -107,6 +133,11 @@ private:
   struct handed_out;
   struct chunk_list;
   void retake();
+  bool is_global() const;
+  uint64_t step_begin() const;
+  static std::shared_ptr<const rules>
+  rules_of(std::shared_ptr<const ledger_config> config, plan in_force,
+           uint64_t rows_total);
   static std::optional<uint32_t> cursor_in(const interval& piece,
                                            const handed_out& old);
   handed_out hand_out(std::map<worker_id, size_t>& kept) const;
@@ -135,6 +166,8 @@ private:
   /// beginning, not needed yet: a worker follows its own draws alone. Replaced,
   /// never changed in place, so that copies may share it.
   mutable std::vector<std::shared_ptr<const sequence>> followed_;
+  /// Order global: of this epoch; null = not needed yet.
+  mutable std::shared_ptr<const global_order> order_;
   /// The intervals of the plan in force by chunk; null = not needed yet.
   mutable std::shared_ptr<const chunk_list> by_chunk_;
 };

@@ -29,7 +29,9 @@ uint64_t run_identity(std::string_view token, std::string_view name) {
 }
 
 uint64_t lineage_begin(uint64_t run, uint64_t seed, uint64_t global_batch,
-                       std::string_view content_id) {
+                       std::string_view content_id, uint32_t leaves) {
+  if (leaves > 0)
+    run = mix(run, leaves);
   return text_digest(mix(mix(run, seed), global_batch), content_id);
 }
 

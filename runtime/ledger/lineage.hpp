@@ -29,9 +29,9 @@ struct checkpoint_identity : position {
 /// Distinguishes a run from all others; `token` is random for each run.
 uint64_t run_identity(std::string_view token, std::string_view name);
 
-/// Before the first step.
+/// Before the first step. `leaves`: of a step of order global, else 0.
 uint64_t lineage_begin(uint64_t run, uint64_t seed, uint64_t global_batch,
-                       std::string_view content_id);
+                       std::string_view content_id, uint32_t leaves);
 
 /// The digest after `step`. `entered`: its plan, if the step before had another
 /// plan.

@@ -22,6 +22,7 @@ enum class stream_purpose : uint64_t {
   chunk_turn = 3,  // when a window takes a chunk in
   augment = 4,     // what is done to an image in an epoch
   chunk_uses = 5,  // which of its rows a chunk uses in an epoch
+  window_rows = 6, // the rows of a window, or of all chunks, of order global
 };
 
 } // namespace ballast::ledger

@@ -30,7 +30,7 @@ replay::replay(const recorded_run& run) {
   book_.emplace(run.config, first.body);
   next_plan_ = 1;
   begin_plans();
-  renew_sequences();
+  renew_orders();
 }
 
 /// Puts the plan into force that begins at the next step.
@@ -49,26 +49,29 @@ void replay::begin_plans() {
   }
 }
 
-void replay::renew_sequences() {
-  sequences_.clear();
-  for (size_t rank = 0; rank < book_->current().shares.size(); ++rank)
-    sequences_.push_back(book_->sequence_of(rank));
+void replay::renew_orders() {
+  orders_.clear();
+  for (size_t rank = 0; rank < book_->current().shares.size(); ++rank) {
+    orders_.push_back(book_->order_of(rank));
+    if (orders_.back().is_of_all())
+      break;
+  }
 }
 
 void replay::walk(std::vector<std::vector<row_ref>>& rows) {
   BALLAST_CHECK(!error_, "a record that contradicts itself has no next step");
-  const std::vector<uint64_t>& takes = book_->takes();
-  rows.resize(takes.size());
-  for (size_t rank = 0; rank < takes.size(); ++rank) {
+  rows.resize(book_->takes().size());
+  for (size_t rank = 0; rank < rows.size(); ++rank) {
     rows[rank].clear();
-    sequences_[rank].draw(takes[rank], rows[rank]);
+    orders_[std::min(rank, orders_.size() - 1)].draw(book_->part_of(rank),
+                                                     rows[rank]);
   }
   bool epoch_ended = book_->last_of_epoch();
   plan_number before = book_->current().number;
   book_->advance();
   begin_plans();
   if (!error_ && (epoch_ended || book_->current().number != before))
-    renew_sequences();
+    renew_orders();
 }
 
 std::optional<committed_step> ledger_walk::walk(bool& entered) {

@@ -41,12 +41,12 @@ public:
 private:
   friend class ledger_walk;
   void begin_plans();
-  void renew_sequences();
+  void renew_orders();
 
   std::optional<ledger> book_;
   std::vector<const plan_in_force*> plans_; // not replaced, ascending
   size_t next_plan_ = 0;                    // of plans_, not yet in force
-  std::vector<sequence> sequences_;
+  std::vector<row_order> orders_; // by rank; of order global one for all
   std::optional<std::string> error_;
 };
 

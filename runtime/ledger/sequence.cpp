@@ -189,6 +189,9 @@ void sequence::upcoming(std::vector<chunk_id>& out) const {
   }
 }
 
+bool sequence::has_window() const {
+  return layout_->window > 0;
+}
 uint64_t sequence::rows_left() const {
   return rows_left_;
 }

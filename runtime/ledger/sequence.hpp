@@ -76,6 +76,7 @@ public:
   /// Of a sequence with a window: appends the chunks that have rows left, each
   /// once, in the order in which the window takes them in.
   void upcoming(std::vector<chunk_id>& out) const;
+  bool has_window() const;
   /// How many intervals have been in the window.
   uint32_t window_end() const { return window_end_; }
 

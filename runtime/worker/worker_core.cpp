@@ -29,7 +29,7 @@ worker_core::worker_core(worker_core_config config, ledger::plan first,
                          std::vector<ledger::worker_cursor> cursors)
     : config_(std::move(config)),
       applied_(config_.ledger, first, start, std::move(cursors)),
-      ahead_(applied_), own_(ahead_.sequence_of(rank_in(first, config_.self))),
+      ahead_(applied_), own_(ahead_.order_of(rank_in(first, config_.self))),
       rank_(rank_in(first, config_.self)), ahead_rank_(rank_) {
   own_since_ = first.shares[rank_].since;
   own_epoch_ = start.epoch;
@@ -52,25 +52,19 @@ bool worker_core::ends_before(ledger::position at) const {
          (agreed_ && agreed_->stop && at.step > agreed_->after);
 }
 
-void worker_core::renew_own_sequence() {
+void worker_core::renew_own_order() {
   const ledger::share& mine = ahead_.current().shares[ahead_rank_];
   if (mine.since == own_since_ && ahead_.next().epoch == own_epoch_)
     return;
-  own_ = ahead_.sequence_of(ahead_rank_);
+  own_ = ahead_.order_of(ahead_rank_);
   own_since_ = mine.since;
   own_epoch_ = ahead_.next().epoch;
   renew_turns();
 }
 
 void worker_core::renew_turns() {
-  if (config_.ledger.window_chunks == 0)
-    return;
-  own_fresh_ = true;
-  next_turns_.clear();
-  const ledger::share& mine = ahead_.current().shares[ahead_rank_];
-  for (uint32_t i :
-       ledger::epoch_order(config_.ledger.seed, next(own_epoch_), mine))
-    next_turns_.push_back(mine.intervals[i].chunk);
+  own_fresh_ = own_.takes_turns();
+  next_turns_ = ahead_.turns_of(ahead_rank_, next(own_epoch_));
 }
 
 std::shared_ptr<const std::vector<chunk_id>> worker_core::upcoming() const {
@@ -105,20 +99,21 @@ std::optional<step_order> worker_core::draw() {
     BALLAST_CHECK(!refused, "an agreed plan must fit: " + *refused);
     ahead_rank_ = rank_in(*agreed_->switch_to, config_.self);
   }
-  renew_own_sequence();
+  renew_own_order();
   step_order out;
   out.at = at;
   out.generation = ahead_.current().generation;
   out.plan = ahead_.current().number;
   for (uint64_t take : ahead_.takes())
     out.samples += take;
-  uint64_t own = ahead_.takes()[ahead_rank_];
   if (own_fresh_)
     out.upcoming = upcoming();
-  const uint32_t window_end = own_.window_end();
-  out.rows.reserve(own);
+  const uint64_t window_end = own_.window_end();
+  const ledger::step_part own = ahead_.part_of(ahead_rank_);
+  out.leaves = ahead_.leaves();
+  out.rows.reserve(own.count);
   own_.draw(own, out.rows);
-  own_fresh_ = own_.window_end() != window_end; // 0 without a window
+  own_fresh_ = own_.window_end() != window_end; // the same without a window
   ahead_.advance();
   return out;
 }

@@ -33,9 +33,13 @@ struct step_order {
   ballast::generation generation{};
   plan_number plan{};
   uint64_t samples = 0;              // of all workers
-  std::vector<ledger::row_ref> rows; // own, in the order of the sequence
-  /// With a window: the chunks of this worker by their next use, from this step
-  /// on and into the next epoch. Null: as in the order before.
+  std::vector<ledger::row_ref> rows; // own, in their order
+  /// Order global: the leaves of each rank, of which `rows` are those of this
+  /// one's; else none.
+  std::vector<ledger::leaf_range> leaves;
+  /// With a window, or of order global: the chunks of this worker by their next
+  /// use, from this step on and into the next epoch. Null: as in the order
+  /// before.
   std::shared_ptr<const std::vector<chunk_id>> upcoming = {};
 };
 
@@ -110,14 +114,14 @@ private:
     bool stop = false;
   };
   bool ends_before(ledger::position at) const;
-  void renew_own_sequence();
+  void renew_own_order();
   void renew_turns();
   std::shared_ptr<const std::vector<chunk_id>> upcoming() const;
 
   worker_core_config config_;
   ledger::ledger applied_; // stands at the step in flight
   ledger::ledger ahead_;   // stands at the next step to draw
-  ledger::sequence own_;   // stands where ahead_ stands
+  ledger::row_order own_;  // stands where ahead_ stands
   plan_number own_since_{};
   epoch_number own_epoch_{};
   bool own_fresh_ = false;           // no order has told what is upcoming in it

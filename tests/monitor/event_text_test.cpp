@@ -52,6 +52,8 @@ std::vector<example> of_the_run() {
        R"("reason":"no room"})"},
       {coordinator::events::window_chosen{16, {200, 30, 16}}, "window",
        R"({"window_chunks":16,"lacking_bytes":200,"free_bytes":30})"},
+      {coordinator::events::spares{{"w9", "w10"}, 8}, "spares",
+       R"({"workers":["w9","w10"],"leaves":8})"},
       {coordinator::events::paused{step_number{9}}, "paused", R"({"step":9})"},
       {coordinator::events::resumed{step_number{9}}, "resumed",
        R"({"step":9})"},

@@ -24,6 +24,10 @@ job make_job(const cluster_options& options) {
   out.train.epochs = options.epochs;
   if (options.window_chunks > 0)
     out.train.shuffle.window_chunks = options.window_chunks;
+  if (options.leaves > 0) {
+    out.train.order = sample_order::global;
+    out.train.leaves = options.leaves;
+  }
   out.elastic.workers = options.workers;
   out.elastic.min_workers = options.min_workers;
   out.elastic.heartbeat_ms = 200;

@@ -46,8 +46,7 @@ private:
   void after(instant delay, event what);
   instant some(int64_t least_us, int64_t most_us);
   void log(const std::string& line);
-  template <class Line> // most runs are right, and nobody reads it
-  requires std::invocable<Line>
+  template <std::invocable Line> // most runs are right: nobody reads it
   void log(Line line);
   bool quiet() const { return now_ > options_.faults_until; }
 
@@ -158,6 +157,7 @@ private:
   // -- invariants
   void check_shown(const std::vector<ledger::committed_step>& steps);
   void check_journal(const lineage& applied);
+  void check_positions(const lineage& applied);
   void check_undone(const coordinator::undo_steps& what);
   void check_coverage();
   void check_room(const node_state& who, const assignment& order);

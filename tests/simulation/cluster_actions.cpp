@@ -21,7 +21,8 @@ struct cluster::performer {
         summary.chunk_rows.push_back(chunk.rows);
       if (me->options_.balanced)
         me->planner_ = std::make_unique<balance::balancer>(
-            balance::balance_policy{.global_batch = me->options_.global_batch},
+            balance::balance_policy{.global_batch = me->options_.global_batch,
+                                    .leaves = me->options_.leaves},
             std::make_shared<ledger::manifest>(me->set_));
       // The run may have ended while its data were read.
       if (me->core_->members.phase() == coordinator::run_phase::preparing)

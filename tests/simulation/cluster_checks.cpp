@@ -81,6 +81,39 @@ void cluster::check_journal(const lineage& applied) {
   }
 }
 
+/// Of order global: step t has the positions [t B, (t + 1) B) of its epoch, one
+/// rank's after another's, whoever was there: each in exactly one step.
+void cluster::check_positions(const lineage& applied) {
+  const ledger::ledger_config how = rows();
+  const uint64_t all = row_count(how);
+  uint64_t position = 0;
+  epoch_number epoch{};
+  std::optional<ledger::global_order> order;
+  ledger::dealt_uses known;
+  for (const auto& one : applied) {
+    if (one->at.epoch != epoch) {
+      if (order && position != all)
+        fail("epoch " + to_string(epoch) + " ended at position " +
+             std::to_string(position) + " of " + std::to_string(all));
+      epoch = one->at.epoch;
+      position = 0;
+      order.emplace(how.seed, epoch, how.chunk_rows, how.window_chunks,
+                    how.uses);
+      known = {};
+    }
+    std::vector<ledger::row_ref> expected, found;
+    const uint64_t count = std::min(how.global_batch, all - position);
+    order->draw({position, count}, known, expected);
+    position += count;
+    for (const auto& part : one->rows)
+      found.insert(found.end(), part.begin(), part.end());
+    if (found != expected)
+      fail("step " + to_string(one->at.step) + " used " +
+           std::to_string(found.size()) + " rows, which are not those of its " +
+           std::to_string(count) + " positions");
+  }
+}
+
 /// What is told of a device is what its heartbeats said.
 void cluster::check_straggler(const coordinator::events::straggler& told) {
   const std::string& name = told.worker;
@@ -147,6 +180,8 @@ void cluster::check_end() {
     return;
   const lineage& last = *disk_->model;
   check_journal(last);
+  if (options_.leaves > 0)
+    check_positions(last);
   std::map<uint64_t, std::vector<ledger::row_ref>> used;
   for (const auto& one : last)
     for (const auto& part : one->rows)

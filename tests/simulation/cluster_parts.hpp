@@ -102,8 +102,7 @@ struct cluster::due {
   }
 };
 
-template <class Line>
-requires std::invocable<Line>
+template <std::invocable Line>
 void cluster::log(Line line) {
   if (options_.record || options_.tell)
     log(std::string(line()));

@@ -40,7 +40,8 @@ void cluster::gather(node_state& who) {
                      if (me.life == life)
                        contribute(me);
                    });
-  if (!options_.on_demand)
+  // Of order global a step is of all rows, whoever holds them.
+  if (!options_.on_demand && options_.leaves == 0)
     fail(who.name + " draws from chunk " + to_string(*lacked) +
          ", which it does not hold");
   ++outcome_.row_waits;
@@ -52,7 +53,9 @@ void cluster::gather(node_state& who) {
       return;
     const bool away =
         !core_ || now_ < stands_until_ || now_ < me.down_cut_until;
-    if (!away) { // else it asks again
+    if (!away && !options_.on_demand) {
+      me.chunks.merge(chunks_of(*me.drawn));
+    } else if (!away) { // else it asks again
       me.chunks.insert(id);
       // And some of what the batch does not use may get lost at any time.
       const size_t room = 1 + options_.seed % 4;

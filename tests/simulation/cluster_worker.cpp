@@ -1,6 +1,7 @@
 /// A simulated worker: the shipped decisions (coordinator_link,
 /// worker_lifecycle and worker_core), and around them what actors/ and gpu/ do,
 /// without threads, sockets and numbers.
+#include "runtime/job/leaves_of.hpp"
 #include "tests/simulation/cluster_parts.hpp"
 
 #include <algorithm>
@@ -282,8 +283,11 @@ void cluster::forget_run(node_state& who) {
 }
 
 ledger::ledger_config cluster::rows() const {
-  ledger::ledger_config out{
-      what_.seed, what_.train.global_batch, {}, what_.train.shuffle.window()};
+  ledger::ledger_config out{what_.seed,
+                            what_.train.global_batch,
+                            {},
+                            what_.train.shuffle.window(),
+                            leaves_of(what_.train)};
   for (const ledger::chunk_info& chunk : set_.train)
     out.chunk_rows.push_back(chunk.rows);
   out.uses = options_.uses;

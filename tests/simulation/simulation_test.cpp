@@ -28,6 +28,10 @@ cluster_options schedule(uint64_t seed) {
   out.seed = seed;
   if (seed % 4 == 1) // the random numbers are those of all other schedules
     out.window_chunks = uint32_t(1 + seed / 4 % 6);
+  if (seed % 4 == 3) // likewise; also more workers than leaves
+    out.leaves = 1u << seed / 4 % 4;
+  if (seed % 8 == 7)
+    out.window_chunks = uint32_t(1 + seed / 8 % 6);
   out.weighted = seed % 5 == 2;  // likewise
   out.in_memory = seed % 3 == 0; // likewise
   out.workers = uint32_t(random.between(2, 5));
@@ -211,6 +215,7 @@ TEST(simulation, nobody_gets_more_than_it_has_room_for) {
   totals all = run_all(8, {}, [](cluster_options& options) {
     options.cramped = true;
     options.window_chunks = 0; // with one, a share may be larger than that
+    options.leaves = 0;        // and so may what a worker uses
   });
   if (all.runs > 50) {
     EXPECT_GT(all.sum.no_room, 0u);
@@ -250,6 +255,7 @@ TEST(simulation, a_class_of_one_worker_alone_gets_a_second_holder) {
       5, {},
       [](cluster_options& options) {
         options.balanced = true;
+        options.leaves = 0; // of order global no row moves for it
         options.epochs += 6;
         if (options.seed % 2 == 1) // and every second time nothing else happens
           options.faults_until = {};

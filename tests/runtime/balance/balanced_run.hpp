@@ -22,6 +22,7 @@ namespace ballast::testing {
 
 struct balanced_options {
   uint64_t batch = 100;
+  uint32_t leaves = 0; // of a step of order global
   double skew_tv = 0.1;
   double noise = 0.02; // of a take, to either side
   double row_us = 250; // of a worker of speed 1
@@ -58,9 +59,11 @@ public:
         set_(std::make_shared<ledger::manifest>(set)), now_(std::move(first)),
         account_(now_), book_({.seed = 1,
                                .global_batch = in_.batch,
-                               .chunk_rows = chunk_rows(*set_)},
+                               .chunk_rows = chunk_rows(*set_),
+                               .leaves = in_.leaves},
                               now_),
         planner_(balance::balance_policy{.global_batch = in_.batch,
+                                         .leaves = in_.leaves,
                                          .skew_tv = in_.skew_tv},
                  set_) {}
 
@@ -80,10 +83,8 @@ public:
 
   const std::vector<landed>& plans() const { return plans_; }
   uint64_t moved() const {
-    uint64_t out = 0;
-    for (const landed& one : plans_)
-      out += one.moved;
-    return out;
+    return std::accumulate(plans_.begin(), plans_.end(), uint64_t{0},
+                           [](auto sum, auto& one) { return sum + one.moved; });
   }
   double skew() const {
     return max_of(skews(balance::count_labels(*set_, now_)));
@@ -91,8 +92,7 @@ public:
   const moves_account& account() const { return account_; }
   const ledger::plan& now() const { return now_; }
   balance::balancer& planner() { return planner_; }
-  /// The best split of every step, known beforehand, over what was done; of the
-  /// last half.
+  /// The best split of each step over what was done, of the last half.
   double part_of_ideal() const { return ideal_s_ / spent_s_; }
 
   std::string story() const {

@@ -1,6 +1,7 @@
 // Goal: a run moves hardly more rows than had to move from its first owners to
 // its last, and keeps the budget of skew once it has reached it. Method: whole
 // runs in virtual time, of placements times speeds, against the exact minimum.
+#include "runtime/ledger/step_takes.hpp"
 #include "tests/runtime/balance/placed_runs.hpp"
 
 #include <string>
@@ -112,6 +113,36 @@ balanced_options ten_minutes(uint64_t seed) {
   out.row_us = 2000;
   out.steps_left = 72'000;
   return out;
+}
+
+// Order global: what a worker owns says nothing of its steps.
+TEST(whole_run, of_order_global_follows_speeds_by_leaves_and_moves_no_row) {
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    balanced_options options;
+    options.batch = 96;
+    options.leaves = 16;
+    options.seed = seed;
+    options.speed = [](size_t rank, uint64_t step) {
+      return rank == 1 && step > 500 ? 0.25 : 1.0;
+    };
+    balanced_run run(placed_like("sorted", 4, 25, seed), options);
+    run.run();
+    SCOPED_TRACE(run.story());
+    EXPECT_EQ(run.moved(), 0u);
+    EXPECT_EQ(batch_parts(run.now(), 16), (std::vector<uint64_t>{5, 1, 5, 5}));
+    EXPECT_LE(run.plans().size(), 3u);
+    EXPECT_GE(run.part_of_ideal(), 0.85) << "a leaf is not a row";
+  }
+}
+
+TEST(whole_run, of_order_global_leaves_spares_alone) {
+  balanced_options options;
+  options.leaves = 2;
+  options.speed = [](size_t rank, uint64_t) { return rank == 1 ? 0.25 : 1.0; };
+  balanced_run run(placed_like("sorted", 4, 25, 1), options);
+  run.run();
+  EXPECT_TRUE(run.plans().empty()) << run.story();
+  EXPECT_EQ(run.planner().state().code, balance::balance_code::at_optimum);
 }
 
 TEST(noise, moves_nothing_once_speeds_are_known) {

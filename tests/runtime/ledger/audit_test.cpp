@@ -47,7 +47,7 @@ void weigh(recorded& run, const sampling_spec& how, uint64_t seed) {
 /// middle of epoch 1 and another where epoch 2 begins.
 recorded make_run(uint64_t seed, uint64_t rows, uint64_t batch,
                   uint64_t steps_done, bool traced = true,
-                  const sampling_spec& how = {}) {
+                  const sampling_spec& how = {}, uint32_t leaves = 0) {
   test_random random(seed);
   recorded out;
   std::vector<uint64_t> ids(rows);
@@ -68,6 +68,7 @@ recorded make_run(uint64_t seed, uint64_t rows, uint64_t batch,
     weigh(out, how, seed);
   out.input.run.config.seed = seed;
   out.input.run.config.global_batch = batch;
+  out.input.run.config.leaves = leaves;
   out.input.epochs = 3;
   out.input.traced = traced;
 
@@ -152,6 +153,29 @@ TEST(audit, finds_every_use_of_a_weighted_run_once) {
     EXPECT_EQ(report.ledger, whole);
     EXPECT_EQ(report.traces, whole);
   }
+}
+
+TEST(audit, finds_every_sample_of_order_global_once) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const auto how = seed % 2 == 0 ? weighted() : sampling_spec{};
+    // Of one leaf two of the three workers are spares.
+    recorded run = make_run(seed, 407, 30, 3 * 14, true, how, 1u << seed % 4);
+    audit_report report = run.check();
+    EXPECT_TRUE(report.fine()) << text(report);
+    sample_counts whole{3 * 407, 3 * 407, 0, 0};
+    EXPECT_EQ(report.ledger, whole);
+    EXPECT_EQ(report.traces, whole);
+  }
+}
+
+TEST(audit, names_a_worker_of_order_global_that_took_the_leaf_of_another) {
+  recorded run = make_run(1, 407, 30, 42, true, {}, 8);
+  std::swap(run.traces[0].ids, run.traces[1].ids);
+  audit_report report = run.check();
+  EXPECT_FALSE(report.fine());
+  EXPECT_EQ(report.traces.once, 3U * 407);
+  EXPECT_EQ(report.problems, 2U) << text(report);
 }
 
 TEST(audit, of_the_open_epoch_of_a_weighted_run_expects_what_was_used) {

@@ -85,7 +85,7 @@ inline std::vector<worker_id> workers_named(size_t count, uint32_t first = 1) {
   return out;
 }
 
-/// All ranks of a run: each has a ledger and a sequence of its own, as real
+/// All ranks of a run: each has a ledger and a row order of its own, as real
 /// workers do, and counts how often each row was drawn.
 class simulated_ranks {
 public:
@@ -106,10 +106,9 @@ public:
 
   /// One step of every rank; true if it ended an epoch.
   bool step() {
-    std::vector<uint64_t> takes = book_.takes();
-    last_.assign(takes.size(), {});
-    for (size_t rank = 0; rank < takes.size(); ++rank) {
-      own_[rank].draw(takes[rank], last_[rank]);
+    last_.assign(book_.takes().size(), {});
+    for (size_t rank = 0; rank < last_.size(); ++rank) {
+      own_[rank].draw(book_.part_of(rank), last_[rank]);
       for (const ledger::row_ref& row : last_[rank])
         ++times_drawn_[value(row.chunk)][row.row];
     }
@@ -144,12 +143,12 @@ private:
   void renew() {
     own_.clear();
     for (size_t rank = 0; rank < book_.current().shares.size(); ++rank)
-      own_.push_back(book_.sequence_of(rank));
+      own_.push_back(book_.order_of(rank));
   }
 
   ledger::ledger_config config_;
   ledger::ledger book_;
-  std::vector<ledger::sequence> own_;
+  std::vector<ledger::row_order> own_;
   std::vector<std::vector<uint32_t>> times_drawn_;
   std::vector<std::vector<ledger::row_ref>> last_;
 };

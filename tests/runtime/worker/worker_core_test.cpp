@@ -283,5 +283,121 @@ TEST(worker_core, says_nothing_of_an_order_of_chunks_without_a_window) {
   EXPECT_EQ(core.draw()->upcoming, nullptr);
 }
 
+// -- order global
+// --------------------------------------------------------------
+
+ledger::ledger_config global_rows(uint32_t window = 0) {
+  ledger::ledger_config out{seed, 16, std::vector<uint32_t>(10, 32), window};
+  out.leaves = 4;
+  return out;
+}
+
+/// Chunks are dealt by turns.
+ledger::plan plan_for(size_t world, uint64_t number = 1) {
+  ledger::plan out{plan_number{number}, generation{1}, {}};
+  for (uint32_t w = 0; w < world; ++w)
+    out.shares.push_back({worker_id{w + 1}, plan_number{number}, 1, {}, w});
+  for (uint32_t id = 0; id < 10; ++id)
+    out.shares[id % world].intervals.push_back({chunk_id{id}, 0, 32});
+  return out;
+}
+
+/// Runs `world` cores to their end; the rows of each step, rank after rank.
+/// `other`: a plan that is offered at once.
+std::vector<std::vector<ledger::row_ref>>
+steps_of(size_t world, const std::optional<ledger::plan>& other = {}) {
+  std::vector<worker_core> cores;
+  for (uint32_t w = 0; w < world; ++w)
+    cores.emplace_back(worker_core_config{global_rows(), worker_id{w + 1}, 2},
+                       plan_for(world), ledger::position{});
+  std::vector<std::vector<ledger::row_ref>> out;
+  std::vector<std::optional<step_order>> orders(world);
+  for (size_t w = 0; w < world; ++w) {
+    orders[w] = cores[w].draw();
+    if (other)
+      EXPECT_FALSE(cores[w].install(*other));
+  }
+  while (orders[0]) {
+    trailer sums;
+    out.emplace_back();
+    std::vector<std::optional<step_order>> following(world);
+    for (size_t w = 0; w < world; ++w) {
+      following[w] = cores[w].draw();
+      const trailer mine = cores[w].contribution(orders[w]->rows.size(), 1);
+      for (size_t i = 0; i < trailer::floats; ++i)
+        sums.data()[i] += worker::trailer(mine).data()[i];
+      out.back().insert(out.back().end(), orders[w]->rows.begin(),
+                        orders[w]->rows.end());
+    }
+    for (worker_core& one : cores) {
+      EXPECT_FALSE(one.reduced(sums)) << one.reduced(sums).message;
+      one.applied();
+    }
+    orders = std::move(following);
+  }
+  return out;
+}
+
+TEST(worker_core, does_the_same_steps_of_order_global_with_any_workers) {
+  const auto alone = steps_of(1);
+  ASSERT_EQ(alone.size(), 40u);
+  for (size_t world : {2, 3, 4, 6}) // of six, two are spares
+    EXPECT_EQ(steps_of(world), alone) << world;
+}
+
+TEST(worker_core, keeps_the_order_over_a_change_of_weights_alone) {
+  ledger::plan uneven = plan_for(3, 2);
+  for (ledger::share& one : uneven.shares)
+    one.since = plan_number{1};
+  uneven.shares[2].batch_weight = 9;
+  EXPECT_EQ(steps_of(3, uneven), steps_of(1));
+}
+
+TEST(worker_core, gives_a_spare_steps_without_rows) {
+  worker_core spare({global_rows(), worker_id{6}, 1}, plan_for(6), {});
+  const auto order = spare.draw();
+  ASSERT_TRUE(order);
+  EXPECT_TRUE(order->rows.empty());
+  EXPECT_EQ(order->samples, 16u);
+  ASSERT_EQ(order->leaves.size(), 6u);
+  EXPECT_EQ(order->leaves[3], (ledger::leaf_range{3, 4}));
+  EXPECT_EQ(count(order->leaves[5]), 0u);
+}
+
+TEST(worker_core, names_its_own_chunks_first_and_then_all_others) {
+  worker_core core({global_rows(), worker_id{2}, 2}, plan_for(4), {});
+  auto order = core.draw();
+  ASSERT_TRUE(order && order->upcoming);
+  ASSERT_EQ(order->upcoming->size(), 10u);
+  EXPECT_EQ(std::vector<chunk_id>(order->upcoming->begin(),
+                                  order->upcoming->begin() + 3),
+            (std::vector<chunk_id>{chunk_id{1}, chunk_id{5}, chunk_id{9}}));
+  EXPECT_EQ(core.draw()->upcoming, nullptr) << "nothing has changed";
+}
+
+TEST(worker_core, names_the_chunks_of_a_window_by_their_turn) {
+  worker_core core({global_rows(3), worker_id{1}, 2}, plan_for(1), {});
+  std::vector<chunk_id> known;
+  size_t told = 0;
+  while (auto order = core.draw()) {
+    if (order->upcoming) {
+      known = *order->upcoming;
+      ++told;
+    }
+    ASSERT_EQ(std::set(known.begin(), known.end()).size(), known.size());
+    if (value(order->at.epoch) == 1) {
+      EXPECT_EQ(known.size(), 10u);
+    }
+    for (const ledger::row_ref& row : order->rows) {
+      const auto turn = std::find(known.begin(), known.end(), row.chunk);
+      EXPECT_LT(turn - known.begin(), 6) << "this window, or the next";
+    }
+    trailer sums = core.contribution(order->rows.size(), 1);
+    ASSERT_FALSE(core.reduced(sums));
+    core.applied();
+  }
+  EXPECT_EQ(told, 8u) << "four windows in each epoch";
+}
+
 } // namespace
 } // namespace ballast::worker
