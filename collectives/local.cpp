@@ -1,6 +1,7 @@
 #include "collectives/local.hpp"
 
 #include "collectives/bfloat16.hpp"
+#include "collectives/ordered_sum.hpp"
 #include "collectives/peer_blob.hpp"
 
 #include <algorithm>
@@ -17,7 +18,15 @@ namespace ballast::collectives {
 
 namespace {
 
-enum class kind : uint8_t { none, reduce, scatter, gather, broadcast, barrier };
+enum class kind : uint8_t {
+  none,
+  reduce,
+  scatter,
+  gather,
+  sum_in_order,
+  broadcast,
+  barrier
+};
 
 /// One rank's arguments of an operation.
 struct call {
@@ -26,6 +35,15 @@ struct call {
   size_t count = 0; // elements; bytes for broadcast
   element_type type = element_type::float32;
   int root = 0;
+  // Of sum_in_order, whose result is `data`:
+  const ledger::fixed_sum* how = nullptr;
+  rank_parts parts = {};
+
+  bool is_like(const call& other) const {
+    return what == other.what && count == other.count && type == other.type &&
+           root == other.root &&
+           (how == nullptr || other.how == nullptr || *how == *other.how);
+  }
 };
 
 struct failure_note {
@@ -82,6 +100,17 @@ void spread(const std::vector<call>& calls, int from, size_t begin,
   }
 }
 
+void sum_in_order(const std::vector<call>& calls) {
+  std::vector<rank_parts> parts;
+  for (const call& c : calls) {
+    parts.push_back(c.parts);
+  }
+  const call& first = calls.front();
+  add_in_order(*first.how, parts, 0, static_cast<float*>(first.data),
+               first.count);
+  spread(calls, 0, 0, first.count * sizeof(float));
+}
+
 void perform(const std::vector<call>& calls) {
   const call& first = calls.front();
   const int size = static_cast<int>(calls.size());
@@ -99,6 +128,8 @@ void perform(const std::vector<call>& calls) {
              part.end * size_of(first.type));
     }
     return;
+  case kind::sum_in_order:
+    return sum_in_order(calls);
   case kind::broadcast:
     return spread(calls, first.root, 0, first.count);
   }
@@ -188,12 +219,10 @@ private:
   void check_alike() {
     const call& first = calls_.front();
     for (size_t r = 1; r < calls_.size(); ++r) {
-      const call& c = calls_[r];
-      if (c.what != first.what || c.count != first.count ||
-          c.type != first.type || c.root != first.root) {
+      if (!calls_[r].is_like(first)) {
         fail({collective_errc::mismatch,
               "rank " + std::to_string(r) +
-                  " calls another operation, count or type than rank 0",
+                  " calls another operation, count, type or order than rank 0",
               static_cast<int>(r)});
         throw_if_failed();
       }
@@ -258,6 +287,26 @@ public:
                   deadline until) override {
     meet({kind::gather, data, count, type}, until);
     bytes_sent_ += count * size_of(type);
+  }
+
+  void sum_in_order(const ledger::fixed_sum& how, const float* parts,
+                    size_t stride, float* out, size_t count,
+                    deadline until) override {
+    const rank_parts mine{parts, stride};
+    guarded([&] {
+      try {
+        check_sum_call(how, size_, rank_, mine, out, count);
+      } catch (const collective_error& e) { // the others need not wait for it
+        group_->abort({e.code(), e.what(), rank_});
+        throw;
+      }
+      group_->meet(rank_,
+                   {kind::sum_in_order, out, count, element_type::float32, 0,
+                    &how, mine},
+                   until);
+    });
+    bytes_sent_ +=
+        how.parts[static_cast<size_t>(rank_)] * count * sizeof(float);
   }
 
   void broadcast(void* data, size_t bytes, int root, deadline until) override {
@@ -373,6 +422,7 @@ public:
             .float64 = true,
             .bfloat16 = true,
             .point_to_point = true,
+            .ordered_sums = true,
             .checks_calls = true};
   }
 

@@ -231,6 +231,7 @@ public:
             .float64 = true,
             .bfloat16 = true,
             .point_to_point = true,
+            .ordered_sums = true,
             .checks_calls = true};
   }
 

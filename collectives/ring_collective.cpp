@@ -18,6 +18,12 @@ member_list leaders_of(const host_map& hosts, int rank) {
   return out;
 }
 
+/// Position of a rank of this host among its local ranks.
+int local_index(const host_map& hosts, int rank) {
+  auto at = std::find(hosts.local.begin(), hosts.local.end(), rank);
+  return static_cast<int>(at - hosts.local.begin());
+}
+
 /// Spinning is faster than sleeping if every rank has a core.
 int spins(int local_ranks) {
   return local_ranks <= static_cast<int>(std::thread::hardware_concurrency())
@@ -68,7 +74,7 @@ ring_collective::ring_collective(const collective_options& options,
       local_(std::move(local)),
       mesh_(options.rank, std::move(links), stop_,
             spins(static_cast<int>(hosts.local.size())), link_timeout),
-      wide_(mesh_, leaders_of(hosts, options.rank)) {
+      wide_(mesh_, leaders_of(hosts, options.rank)), everybody_(mesh_) {
   if (local_) {
     near_.emplace(*local_);
     // Within a host the kernel wakes us; the state of a rank of another host
@@ -101,11 +107,6 @@ void ring_collective::on_peer_lost(std::function<void(int rank)> lost) {
   if (local_) { // the death of a process on another host shows on its link
     local_->watch(std::move(lost));
   }
-}
-
-int ring_collective::local_index(int rank) const {
-  auto at = std::find(hosts_.local.begin(), hosts_.local.end(), rank);
-  return static_cast<int>(at - hosts_.local.begin());
 }
 
 // -- operations ---------------------------------------------------------------
@@ -176,6 +177,28 @@ void ring_collective::all_gather(void* data, size_t count, element_type type,
   });
 }
 
+void ring_collective::sum_in_order(const ledger::fixed_sum& how,
+                                   const float* parts, size_t stride,
+                                   float* out, size_t count, deadline until) {
+  guarded([&] {
+    const rank_parts mine{parts, stride};
+    check_sum_call(how, size(), rank(), mine, out, count);
+    if (count == 0) {
+      return;
+    }
+    if (size() == 1) {
+      add_in_order(how, {&mine, 1}, 0, out, count);
+    } else if (near_ && one_host()) {
+      near_->sum_in_order(how, parts, stride, out, count, until);
+    } else {
+      if (near_) {
+        near_->announce_sum(how, count, until);
+      }
+      everybody_.sum(how, mine, out, count, costs_.stream, until);
+    }
+  });
+}
+
 void ring_collective::broadcast(void* data, size_t bytes, int root,
                                 deadline until) {
   check_rank(root);
@@ -196,7 +219,7 @@ void ring_collective::fill_lacking(void* data, size_t bytes,
     const auto copy_here = [&] {
       if (route.near_root >= 0) {
         near_->broadcast(
-            data, bytes, local_index(route.near_root), route.near_root,
+            data, bytes, local_index(hosts_, route.near_root), route.near_root,
             have[static_cast<size_t>(rank())] == bytes_here::none, until);
       }
     };
@@ -220,7 +243,7 @@ void ring_collective::copy_everywhere(void* data, size_t bytes, int root,
       root_host == hosts_.host_of[static_cast<size_t>(options_.rank)];
   if (near_ && here) {
     // Within one host no rank forwards data.
-    near_->broadcast(data, bytes, local_index(root), root, true, until);
+    near_->broadcast(data, bytes, local_index(hosts_, root), root, true, until);
   }
   if (is_leader() && !one_host()) {
     wide_.broadcast(data, bytes, root_host, until);

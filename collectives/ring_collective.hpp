@@ -4,7 +4,8 @@
 ///   one host                shared memory only
 ///   one rank per host       the ring over TCP
 ///   several of each         to the first rank of each host, between those
-///                           over TCP, and back
+///                           over TCP, and back; a sum in a fixed order goes
+///                           over the streams between all ranks
 #pragma once
 
 #include "collectives/collective.hpp"
@@ -12,6 +13,7 @@
 #include "collectives/host_map.hpp"
 #include "collectives/shm_algorithms.hpp"
 #include "collectives/stream_algorithms.hpp"
+#include "collectives/stream_ordered_sum.hpp"
 
 #include <atomic>
 #include <memory>
@@ -39,6 +41,9 @@ public:
                       deadline until) override;
   void all_gather(void* data, size_t count, element_type type,
                   deadline until) override;
+  void sum_in_order(const ledger::fixed_sum& how, const float* parts,
+                    size_t stride, float* out, size_t count,
+                    deadline until) override;
   void broadcast(void* data, size_t bytes, int root, deadline until) override;
   void fill_lacking(void* data, size_t bytes, std::span<const bytes_here> have,
                     deadline until) override;
@@ -67,8 +72,6 @@ private:
 
   bool one_host() const { return hosts_.leaders.size() == 1; }
   bool is_leader() const { return hosts_.local.front() == options_.rank; }
-  /// Position of a rank of this host among its local ranks.
-  int local_index(int rank) const;
   void reduce_everywhere(void* data, size_t count, element_type type,
                          deadline until);
   void copy_everywhere(void* data, size_t bytes, int root, deadline until);
@@ -80,6 +83,7 @@ private:
   std::unique_ptr<shm_group> local_; // null: alone on its host
   stream_mesh mesh_;
   stream_algorithms wide_; // one rank for each host
+  stream_ordered_sum everybody_;
   std::optional<shm_algorithms> near_;
   cost_model costs_;
   std::atomic<collective_state> state_{collective_state::ready};

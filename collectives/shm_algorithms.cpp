@@ -2,6 +2,7 @@
 
 #include "collectives/add.hpp"
 #include "collectives/fault_point.hpp"
+#include "collectives/shm_pieces.hpp"
 #include "runtime/base/on_threads.hpp"
 
 #include <algorithm>
@@ -20,12 +21,6 @@ enum shm_operation : uint32_t {
   op_barrier = 5,
 };
 
-/// Bytes of a slice that are added and published at a time: small enough that
-/// the other ranks find them in the cache.
-constexpr size_t segment_bytes_min = size_t{256} << 10;
-constexpr uint32_t first_segment_stage = 2;
-constexpr uint32_t done_stage = 0xffff;
-constexpr size_t segments_max = 60000;
 constexpr size_t copiers_max = 8; // the memory is no faster for more
 
 size_t bytes_of(slice s, size_t width) {
@@ -198,119 +193,46 @@ void shm_algorithms::add_segment(work& w, slice piece, slice segment) {
          segment.end - segment.begin, w.type);
 }
 
-/// One piece on its way through this rank: its own share is added segment by
-/// segment, those of the others are copied as they become ready.
-struct shm_algorithms::piece_run {
-  piece_run(shm_algorithms& in, work& w, slice piece)
-      : in_(in), w_(w), piece_(piece), n_(in.group_.count()) {
-    size_t largest = 0;
-    for (int m = 0; m < n_; ++m) {
-      shares_[m] = w.share(piece, m, n_);
-      largest = std::max(largest, shares_[m].end - shares_[m].begin);
+/// The segments of one piece.
+struct shm_algorithms::segment_work final : piece_work {
+  segment_work(shm_algorithms& by, work& of, slice whole)
+      : in(by), w(of), piece(whole) {}
+
+  void finish(slice s) override { in.add_segment(w, piece, s); }
+
+  void keep(slice s) override {
+    if (w.is_private()) {
+      std::memcpy(w.data + s.begin * w.width,
+                  w.base + (s.begin - piece.begin) * w.width,
+                  bytes_of(s, w.width));
     }
-    segment_ = segment_bytes_min / w.width;
-    if (n_ > static_cast<int>(std::thread::hardware_concurrency())) {
-      segment_ *= 4; // switching to another rank per segment must pay off
-    }
-    segment_ = std::max(segment_, (largest + segments_max - 1) / segments_max);
-    all_mine_ = segments(me());
-    if (!w.add) { // without adding, the data can be copied at once
-      mine_ = all_mine_;
-      in_.bytes_ += bytes_of(shares_[me()], w.width);
-    }
-    if (all_mine_ == 0 || !w.add) {
-      in_.group_.advance(stage_of(all_mine_));
-    }
+    in.bytes_ += bytes_of(s, w.width);
   }
 
-  /// False: all of this rank's share is added.
-  bool add_next() {
-    if (mine_ == all_mine_) {
-      return false;
-    }
-    const slice s = nth(me(), mine_);
-    in_.add_segment(w_, piece_, s);
-    ++mine_;
-    in_.group_.advance(stage_of(mine_));
-    if (w_.is_private()) {
-      std::memcpy(w_.data + s.begin * w_.width,
-                  w_.base + (s.begin - piece_.begin) * w_.width,
-                  bytes_of(s, w_.width));
-    }
-    in_.bytes_ += bytes_of(s, w_.width);
-    if (mine_ == all_mine_) {
-      reach(fault_point::between_phases, in_.group_.rank_of(me()));
-    }
-    return true;
+  void copy(int member, slice s) override {
+    std::memcpy(w.data + s.begin * w.width,
+                in.group_.readable(member) + (s.begin - piece.begin) * w.width,
+                bytes_of(s, w.width));
   }
 
-  /// One segment of each rank that has it ready. False: of none.
-  bool copy_ready() {
-    bool moved = false;
-    behind_ = -1;
-    for (int k = 1; k < n_ && w_.spread; ++k) {
-      const int m = (me() + k) % n_;
-      if (taken_[m] == segments(m)) {
-        continue;
-      }
-      if (!in_.group_.reached(m, stage_of(taken_[m] + 1))) {
-        behind_ = behind_ < 0 ? m : behind_;
-        continue;
-      }
-      const slice s = nth(m, taken_[m]++);
-      std::memcpy(w_.data + s.begin * w_.width,
-                  in_.group_.readable(m) + (s.begin - piece_.begin) * w_.width,
-                  bytes_of(s, w_.width));
-      moved = true;
-    }
-    return moved;
-  }
-
-  /// For the first rank that was not ready. False: all is here.
-  bool wait(deadline until) {
-    if (behind_ < 0) {
-      return false;
-    }
-    in_.group_.wait(behind_, stage_of(taken_[behind_] + 1), until);
-    return true;
-  }
-
-private:
-  int me() const { return in_.group_.me(); }
-  static uint32_t stage_of(size_t segments_done) {
-    return first_segment_stage + static_cast<uint32_t>(segments_done);
-  }
-  size_t segments(int m) const {
-    return (shares_[m].end - shares_[m].begin + segment_ - 1) / segment_;
-  }
-  slice nth(int m, size_t k) const {
-    const size_t begin = shares_[m].begin + k * segment_;
-    return {begin, std::min(shares_[m].end, begin + segment_)};
-  }
-
-  shm_algorithms& in_;
-  work& w_;
-  slice piece_;
-  int n_;
-  slice shares_[shm_ranks_max];
-  size_t segment_ = 1;
-  size_t taken_[shm_ranks_max] = {}; // segments of each rank that are copied
-  size_t mine_ = 0;                  // of my own that are added
-  size_t all_mine_ = 0;
-  int behind_ = -1; // the first rank whose next segment was not ready
+  shm_algorithms& in;
+  work& w;
+  slice piece;
 };
 
 void shm_algorithms::run_piece(work& w, slice piece, deadline until) {
-  piece_run run(*this, w, piece);
-  while (true) {
-    const bool added = run.add_next();
-    const bool copied = run.copy_ready();
-    if (added || copied) {
-      reach(fault_point::segment, group_.rank_of(group_.me()));
-    } else if (!run.wait(until)) {
-      return;
-    }
+  segment_work segments(*this, w, piece);
+  piece_run::plan plan;
+  plan.width = w.width;
+  plan.finish = w.add;
+  plan.copy = w.spread;
+  for (int m = 0; m < group_.count(); ++m) {
+    plan.shares[m] = w.share(piece, m, group_.count());
   }
+  if (!w.add) {
+    bytes_ += bytes_of(plan.shares[group_.me()], w.width);
+  }
+  piece_run(group_, segments, plan).run(until);
 }
 
 void shm_algorithms::reduce(void* data, size_t count, element_type type,

@@ -27,6 +27,12 @@ public:
   void reduce_scatter(void* data, size_t count, element_type type,
                       deadline until);
   void all_gather(void* data, size_t count, element_type type, deadline until);
+  /// As collective::sum_in_order, of checked arguments.
+  void sum_in_order(const ledger::fixed_sum& how, const float* parts,
+                    size_t stride, float* out, size_t count, deadline until);
+  /// For such a sum between several hosts, before it begins: a rank that waits
+  /// here for another operation would not see the streams.
+  void announce_sum(const ledger::fixed_sum& how, size_t count, deadline until);
   /// `root` gets the sum, the others keep their data.
   void reduce(void* data, size_t count, element_type type, int root,
               deadline until);
@@ -41,13 +47,17 @@ public:
 
 private:
   struct work;
-  struct piece_run;
+  struct segment_work;
+  struct ordered_work;
 
   void one_shot(char* data, size_t count, element_type type, deadline until);
   void run(work& w, deadline until);
   void run_piece(work& w, slice piece, deadline until);
   void add_segment(work& w, slice whole, slice segment);
   shm_call offer(work& w, slice piece);
+  void one_shot_in_order(const ledger::fixed_sum& how, const float* parts,
+                         size_t stride, float* out, size_t count,
+                         deadline until);
 
   shm_group& group_;
   size_t one_shot_bytes_ = 16384;

@@ -260,14 +260,23 @@ void shm_group::check() const {
 
 const char* shm_group::readable(int member) const {
   const shm_call& call = call_of(member);
+  return memory_of(member, call.region, call.offset);
+}
+
+const char* shm_group::readable_result(int member) const {
+  const shm_call& call = call_of(member);
+  return memory_of(member, call.result_region, call.result_offset);
+}
+
+const char* shm_group::memory_of(int member, int32_t region,
+                                 uint64_t offset) const {
   const shm_member& who = members_[member];
-  const size_t offset = call.offset;
-  if (call.region == 0) {
+  if (region == 0) {
     return member == me_ ? who.board->data() + board_bytes + offset
                          : who.staging->data() + offset;
   }
-  const size_t index = static_cast<size_t>(call.region) - 1;
-  if (call.region < 0 || index >= who.arenas.size() ||
+  const size_t index = static_cast<size_t>(region) - 1;
+  if (region < 0 || index >= who.arenas.size() ||
       offset > who.arenas[index]->bytes()) {
     throw collective_error(collective_errc::mismatch,
                            "rank " + std::to_string(rank_of(member)) +

@@ -38,8 +38,11 @@ struct shm_call {
   uint32_t detail = 0;
   uint64_t count = 0;
   int32_t region = -1; // 0 staging, 1... arenas, -1 nothing to read
-  uint32_t unused = 0;
+  int32_t result_region = -1;
   uint64_t offset = 0; // bytes, within the region
+  // Of an operation whose result is not where its data is:
+  uint64_t result_offset = 0;
+  uint64_t stride = 0; // bytes from one part of the data to the next
 };
 
 enum class shm_end : uint32_t { alive, left, failed };
@@ -123,6 +126,8 @@ public:
 
   /// Start of the data that `member` offers in this operation.
   const char* readable(int member) const;
+  /// Of where it puts its result.
+  const char* readable_result(int member) const;
   /// The place of `data` for peers; region -1 if they cannot read it.
   shm_call locate(const void* data, size_t bytes) const;
   /// The staging buffer of the next meet().
@@ -139,6 +144,7 @@ private:
   shm_board& board(int member) const {
     return *reinterpret_cast<shm_board*>(members_[member].board->data());
   }
+  const char* memory_of(int member, int32_t region, uint64_t offset) const;
   uint32_t target(uint32_t stage) const { return number_ << 16 | stage; }
   bool spin(int member, uint32_t wanted);
   void check_member(int member, bool needed) const;
