@@ -122,7 +122,9 @@ std::string first_line(const std::string& run, const job& what) {
   std::string out = run + ": " + std::to_string(workers) +
                     (workers == 1 ? " worker" : " workers") + ", seed " +
                     std::to_string(what.seed);
-  if (what.balance.enabled && what.elastic.max_workers > 1)
+  if (what.train.reduction == reduction_kind::canonical)
+    out += "; the same weights for any number of workers";
+  else if (what.balance.enabled && what.elastic.max_workers > 1)
     out += "; balance follows the measured speed, so the same seed may give "
            "other weights";
   return out;

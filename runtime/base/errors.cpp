@@ -91,6 +91,12 @@ constexpr std::array catalogue{
     error_entry{errc::digest_mismatch, "digest_mismatch", 1,
                 "two processes disagree on who consumed which samples",
                 "keep the run directory and report it: this is a defect"},
+    error_entry{errc::other_bits, "other_bits", 1,
+                "a worker of a run with the reduction canonical computes other "
+                "bits than the others, or has other parameters",
+                "the message names both workers: `ballast doctor` on each "
+                "shows what differs; where it came up in the midst of the run, "
+                "test that machine's memory and cores"},
     error_entry{errc::stopped, "stopped", 130,
                 "ended by Ctrl-C or SIGTERM before the last step; the model "
                 "so far is written. After `ballast ctl stop` the exit code is "

@@ -6,6 +6,7 @@
 #include "runtime/balance/place_shares.hpp"
 #include "runtime/balance/plan_note.hpp"
 #include "runtime/base/errors.hpp"
+#include "runtime/coordinator/equal_bits.hpp"
 #include "runtime/coordinator/run_event.hpp"
 #include "runtime/coordinator/standing_requests.hpp"
 #include "runtime/job/job.hpp"
@@ -113,8 +114,7 @@ struct start_worker {
 struct write_event {
   run_event what;
 };
-/// workers.json changed.
-struct write_workers {};
+struct write_workers {}; // workers.json changed
 /// Who has the parameters, or a part of a copy of the training state, and where
 /// it is asked.
 struct state_holder {
@@ -185,9 +185,9 @@ struct action
           journal_effective, journal_commit, journal_requests, journal_job,
           apply_balance, send_assignment, send_connect, send_fence, send_plan,
           send_fetch, observe_load, send_command, expel, start_worker,
-          write_steps, write_event, write_workers, fetch_model, publish_model,
-          fetch_checkpoint, open_memory, refuse_checkpoint, serve_checkpoint,
-          undo_steps, give_up, end_run> {
+          write_steps, write_digests, write_event, write_workers, fetch_model,
+          publish_model, fetch_checkpoint, open_memory, refuse_checkpoint,
+          serve_checkpoint, undo_steps, give_up, end_run> {
   using variant::variant;
   action(const action& other);
   action(action&& other) noexcept;

@@ -1,5 +1,6 @@
 /// A generation opens: its plan is placed and journaled, its workers load,
 /// connect and are ready.
+#include "runtime/coordinator/dismissal.hpp"
 #include "runtime/coordinator/transitions.hpp"
 
 #include "runtime/messages/packed_orders.hpp"
@@ -176,6 +177,10 @@ void on(coordinator_parts& p, const no_room_found& what, instant) {
 
 template <>
 void on(coordinator_parts& p, const worker_loaded& message, instant now) {
+  if ((p.members.change_beside(message.generation) ||
+       p.members.member(message.worker, message.generation)) &&
+      computes_other_bits(p, message, now))
+    return;
   if (auto* change = p.members.change_beside(message.generation))
     return change_loaded(p, *change, message);
   opening* s = p.members.in<opening>();

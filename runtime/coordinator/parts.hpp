@@ -8,6 +8,7 @@
 ///   checkpoint_cost                  what the latter costs
 ///   rebalance, connectivity          what moves, and what does not connect
 ///   requests, poison                 what users ask for, what kills workers
+///   equal_bits                       who computes other bits than the others
 #pragma once
 
 #include "runtime/coordinator/checkpoint_cost.hpp"
@@ -15,6 +16,7 @@
 #include "runtime/coordinator/config.hpp"
 #include "runtime/coordinator/connectivity.hpp"
 #include "runtime/coordinator/delay_notice.hpp"
+#include "runtime/coordinator/equal_bits.hpp"
 #include "runtime/coordinator/final_model.hpp"
 #include "runtime/coordinator/loss_reports.hpp"
 #include "runtime/coordinator/membership.hpp"
@@ -47,6 +49,7 @@ struct run_state {
   final_model model;
   delay_notice delay;
   reduce_watch reductions;
+  equal_bits bits;
 };
 
 struct coordinator_parts {

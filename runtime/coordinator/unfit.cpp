@@ -2,6 +2,7 @@
 /// newcomers that fail, and workers between which nothing goes. Such a worker
 /// is dismissed, and the others go on without it: for good if the fault was its
 /// own, for a while if it was that of a link.
+#include "runtime/coordinator/dismissal.hpp"
 #include "runtime/coordinator/transitions.hpp"
 
 #include "runtime/coordinator/rank_names.hpp"
@@ -135,14 +136,6 @@ void tell_failed_attempt(coordinator_parts& p, const opening_attempts& attempts,
   p.out.tell(std::move(told));
 }
 
-/// For good: the fault was its own.
-void dismiss(coordinator_parts& p, worker_id who, losses::dismissed why,
-             instant now) {
-  p.nodes.dismiss(who, p.run.spec.name);
-  lose(p, {who, why}, now);
-  show_out(p, who, describe(loss_cause(std::move(why))));
-}
-
 /// For a while that doubles each time: a link of its was broken, which may be
 /// mended.
 void hold_back(coordinator_parts& p, worker_id who, const std::string& reason,
@@ -176,6 +169,13 @@ void go_on_without(coordinator_parts& p, fenced& s,
 }
 
 } // namespace
+
+void dismiss(coordinator_parts& p, worker_id who, losses::dismissed why,
+             instant now) {
+  p.nodes.dismiss(who, p.run.spec.name);
+  lose(p, {who, why}, now);
+  show_out(p, who, describe(loss_cause(std::move(why))));
+}
 
 /// After several attempts the cause is told, and the fewest workers are
 /// dismissed without whom no link is broken.

@@ -7,6 +7,7 @@
 #include "runtime/augment/augment_steps.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/graph/data_graph.hpp"
+#include "runtime/job/checkpoint_spec.hpp"
 #include "runtime/job/importance_spec.hpp"
 #include "runtime/job/job_words.hpp"
 #include "runtime/job/sampling_spec.hpp"
@@ -100,10 +101,6 @@ struct shuffle_spec {
   uint32_t window() const { return uint32_t(window_chunks.value_or(0)); }
 };
 
-struct verify_spec {
-  uint64_t every_steps = 0; // 0 = never
-};
-
 struct train_spec {
   uint64_t epochs = 1;
   uint64_t global_batch = 256;
@@ -124,7 +121,7 @@ struct train_spec {
   uint32_t leaves = 8; // of a step; order global
   kernel_kind kernels = kernel_kind::native;
   compression_kind compression = compression_kind::none;
-  uint32_t digest_every_steps = 0; // 0 = never
+  uint32_t digest_every_steps = 50; // canonical; 0 = never
   collective_kind collective = collective_kind::automatic;
   uint32_t threads = 0; // compute threads a worker; 0 = cores / local workers
 };
@@ -148,26 +145,6 @@ struct balance_spec {
   std::string group;           // column; empty = none
 };
 
-struct checkpoint_spec {
-  uint64_t every_steps = 200;
-  uint64_t every_s = 10; // on the disk
-  uint32_t keep = 2;
-  std::optional<uint64_t> memory_every_s; // null = 30, where there is room
-  /// Where copies of them go: a folder, or a URI of one; empty: nowhere.
-  std::string copy_to;
-
-  /// Seconds between two in memory; 0: the disk's are no rarer, or none.
-  uint64_t in_memory_every_s() const {
-    const uint64_t asked = memory_every_s.value_or(30);
-    return asked < every_s ? asked : 0;
-  }
-  /// Seconds between two copies, wherever they go.
-  uint64_t copied_every_s() const {
-    const uint64_t in_memory = in_memory_every_s();
-    return in_memory > 0 ? in_memory : every_s;
-  }
-};
-
 struct job {
   int version = 1;
   std::string name = "job";
@@ -178,7 +155,6 @@ struct job {
   elastic_spec elastic;
   balance_spec balance;
   checkpoint_spec checkpoint;
-  verify_spec verify;
   bool faults = false;
   bool trace_samples = false;
 };

@@ -19,7 +19,8 @@ void add_head(fields_t& f) {
       f, "/seed", [](job& j) -> field_place { return &j.seed; },
       "Everything random follows from it: initial weights, order, split. With "
       "`balance` enabled the same seed may still give other weights, because "
-      "how many rows of a step each worker takes follows measured speeds.")
+      "how many rows of a step each worker takes follows measured speeds; "
+      "with `train.reduction` canonical it gives the same bits.")
       .between(0, 9007199254740991.0); // exact in every JSON reader
 }
 
@@ -220,6 +221,13 @@ void add_modes(fields_t& f) {
       "`fused`: sums as fast as possible, in the order of the backend. "
       "`canonical`: in one fixed order over the leaves, so that the weights "
       "are the same bits for every number of workers and whatever dies.");
+  add_field(
+      f, "/train/digest_every_steps",
+      [](job& j) -> field_place { return &j.train.digest_every_steps; },
+      "Every so many steps all workers compare digests of their parameters, "
+      "and `digests.jsonl` gets them; 0: never.")
+      .between(0, 1e9)
+      .only_with("reduction", reduction_kind::canonical);
   add_field(
       f, "/train/compression",
       [](job&) -> field_place { return std::monostate{}; },

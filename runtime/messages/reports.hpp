@@ -9,6 +9,7 @@
 #include "runtime/base/ids.hpp"
 #include "runtime/ledger/commit.hpp"
 #include "runtime/ledger/ledger.hpp"
+#include "runtime/messages/bit_reports.hpp"
 #include "runtime/messages/chunk_reports.hpp"
 #include "runtime/messages/dead_link.hpp"
 #include "runtime/messages/node_reports.hpp"
@@ -28,9 +29,12 @@ struct worker_loaded {
   std::string collective_address; // of its end of the gradient plane
   std::string data_address;       // of its chunk service, "host:port"
   uint64_t state_bytes = 0;       // of all values of the training state
+  /// Of the reduction canonical, a digest of what this worker computes of a
+  /// made-up leaf: equal on all workers. Else empty.
+  std::string probe = {};
   auto fields() {
     return std::tie(worker, generation, collective_address, data_address,
-                    state_bytes);
+                    state_bytes, probe);
   }
 };
 
@@ -186,6 +190,7 @@ constexpr size_t records_told_max = 65'536;
 using worker_report =
     std::variant<worker_loaded, state_arrived, worker_ready, final_ack,
                  progress_report, evaluation_report, worker_paused,
-                 worker_finished, worker_failed, state_copied, chunks_fetched>;
+                 worker_finished, worker_failed, state_copied, chunks_fetched,
+                 parameters_digested>;
 
 } // namespace ballast

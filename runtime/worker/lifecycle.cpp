@@ -198,12 +198,14 @@ worker_actions worker_lifecycle::leave(const std::string& reason) {
 worker_actions worker_lifecycle::on_loaded(generation of,
                                            std::string collective_address,
                                            std::string data_address,
-                                           uint64_t state_bytes) {
+                                           uint64_t state_bytes,
+                                           std::string probe) {
   worker_loaded message{{},
                         of,
                         std::move(collective_address),
                         std::move(data_address),
-                        state_bytes};
+                        state_bytes,
+                        std::move(probe)};
   if (auto* now = std::get_if<loading>(&state_);
       now && now->order.generation == of) {
     message.worker = now->order.worker;

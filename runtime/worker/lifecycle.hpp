@@ -111,7 +111,8 @@ public:
 
   /// `state_bytes`: of the training state; 0: not known.
   worker_actions on_loaded(generation of, std::string collective_address,
-                           std::string data_address, uint64_t state_bytes = 0);
+                           std::string data_address, uint64_t state_bytes = 0,
+                           std::string probe = {});
   worker_actions on_load_failed(generation of, worker_failed why);
   /// The next generation is in force. False: it was stopped.
   bool on_switched();

@@ -40,6 +40,11 @@ TEST(progress, says_first_why_the_same_seed_may_give_other_weights) {
   EXPECT_EQ(first_line("mine-3", what),
             "mine-3: 4 workers, seed 7; balance follows the measured speed, so "
             "the same seed may give other weights");
+  what.train.reduction = reduction_kind::canonical;
+  EXPECT_EQ(first_line("mine-3", what),
+            "mine-3: 4 workers, seed 7; the same weights for any number of "
+            "workers");
+  what.train.reduction = reduction_kind::fused;
   what.balance.enabled = false;
   what.elastic.workers = 1;
   EXPECT_EQ(first_line("mine-3", what), "mine-3: 1 worker, seed 7");

@@ -151,6 +151,7 @@ struct cluster::performer {
     in.disk_->trained_at = in.now_;
     in.check_shown(what.steps);
   }
+  void operator()(const coordinator::write_digests&) {}
   void operator()(const coordinator::write_workers&) {}
   void operator()(const coordinator::fetch_model& what) { in.publish(what); }
   void operator()(const coordinator::publish_model& what) { in.publish(what); }

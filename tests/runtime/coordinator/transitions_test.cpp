@@ -298,6 +298,11 @@ const std::map<std::string, std::function<played(scene&)>> events_played{
      [](scene& in) {
        return take(in, state_copied{in.who, in.gen, step_number{2}});
      }},
+    {"digested",
+     [](scene& in) {
+       return take(in, parameters_digested{
+                           in.who, in.gen, step_number{2}, {"weight"}, {7}});
+     }},
     {"checkpoint_written",
      [](scene& in) {
        return take(in, checkpoint_written{{}, "file", {}});
@@ -389,10 +394,10 @@ TEST(transitions, every_event_in_every_state_does_what_the_table_says) {
 TEST(transitions, table_names_every_state_and_every_event) {
   // A state or an event that is added has to be added here, too.
   EXPECT_EQ(std::variant_size_v<membership_state>, 9u);
-  EXPECT_EQ(std::variant_size_v<coordinator_event>, 25u);
+  EXPECT_EQ(std::variant_size_v<coordinator_event>, 26u);
   // Two ways to open, three to train; failures of two kinds, hello and submit.
   EXPECT_EQ(states().size(), 9u + 1 + 2);
-  EXPECT_EQ(rows().size(), 25u + 10 + 1 + 2);
+  EXPECT_EQ(rows().size(), 26u + 10 + 1 + 2);
 }
 
 TEST(transitions, diagram_in_the_documentation_is_that_of_the_table) {

@@ -125,6 +125,7 @@ private:
   static std::string kind(const worker_failed&) { return "failed"; }
   static std::string kind(const state_copied&) { return "copied"; }
   static std::string kind(const chunks_fetched&) { return "fetched"; }
+  static std::string kind(const parameters_digested&) { return "digested"; }
 };
 
 std::vector<std::string> in_words(const worker_actions& list) {
