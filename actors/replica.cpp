@@ -4,6 +4,7 @@
 #include "data/model/checkpoint_store.hpp"
 #include "data/model/safetensors.hpp"
 #include "gpu/first_touch.hpp"
+#include "gpu/reduction/probe_leaf.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/job/memory_need.hpp"
 
@@ -86,6 +87,26 @@ void check_memory(const replica& of, const job& what, uint64_t parameters,
     throw ballast_error(why);
 }
 
+/// Each leaf is computed by one thread; what it gives would depend on the
+/// number of threads else.
+void build_leaves(replica& out, const job& what, const ledger::row_shape& row,
+                  uint32_t threads, collectives::collective_backend& backend) {
+  if (!out.device->is_host())
+    throw ballast_error(errc::device_failed,
+                        "/train/reduction: \"canonical\" sums are computed on "
+                        "CPUs only, and this worker computes on " +
+                            out.device->name() +
+                            "; expected \"fused\", or workers without GPUs",
+                        "/train/reduction");
+  const uint32_t models = std::min(threads, what.train.leaves);
+  for (uint32_t i = 1; i < models; ++i)
+    out.leaf_models.push_back(
+        gpu::make_model({&what, row, 1, out.device->place()}));
+  out.leaves = gpu::lay_out_leaves(what.train.leaves, models, out.memory.count,
+                                   out.network->statistics_count());
+  out.leaves.values = out.device->allocate(out.leaves.floats(), backend);
+}
+
 /// The whole pages of it.
 void give_back(std::span<float> memory) {
   const auto page = uintptr_t(::sysconf(_SC_PAGESIZE));
@@ -113,7 +134,9 @@ void build(replica& out, const job& what, const ledger::row_shape& row,
     throw ballast_error(why);
   const uint32_t threads = compute_threads(what.train, local_workers, machine);
   gpu::compute_device& device = *out.device;
-  out.network = gpu::make_model({&what, row, threads, device.place()});
+  const bool by_leaves = what.train.reduction == reduction_kind::canonical;
+  out.network =
+      gpu::make_model({&what, row, by_leaves ? 1 : threads, device.place()});
   const size_t count = out.network->parameter_count();
   check_memory(out, what, count, local_workers);
   out.memory.count = count;
@@ -121,10 +144,23 @@ void build(replica& out, const job& what, const ledger::row_shape& row,
   for (auto& arena : out.memory.gradients)
     arena = device.allocate(count, backend);
   out.update = device.make_optimizer(what.train.optimizer, count, backend);
+  if (by_leaves)
+    build_leaves(out, what, row, threads, backend);
   touch_memory(out, threads, others_train);
-  // A file of weights also fills what is no parameter.
-  if (out.begins || what.model.init != to_string(model_init::seeded))
+  // A file of weights also fills what is no parameter. A probe is of what the
+  // run began with.
+  if (out.begins || by_leaves ||
+      what.model.init != to_string(model_init::seeded)) {
     initialize(out);
+    // A file fills tensors of theirs, too, and the parameters once more.
+    if (out.network->buffers().size() > 0)
+      for (const auto& one : out.leaf_models)
+        one->initialize({out.memory.parameters.get(), count});
+  }
+  if (by_leaves)
+    out.probe = gpu::probe_leaf(what, row, *out.network,
+                                {out.memory.parameters.get(), count},
+                                {out.memory.gradients[0].get(), count});
   out.layout = make_bucket_layout(out.network->parameters());
 }
 

@@ -9,6 +9,7 @@
 #include "gpu/device.hpp"
 #include "gpu/model.hpp"
 #include "gpu/optimizer.hpp"
+#include "gpu/reduction/leaf_slots.hpp"
 #include "gpu/training_state.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/ledger/manifest.hpp"
@@ -16,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace ballast::actors {
 
@@ -26,6 +28,11 @@ struct replica {
   std::unique_ptr<gpu::optimizer> update;
   gpu::arenas memory;
   gpu::bucket_layout layout;
+  /// Of the reduction canonical: the models that compute leaves beside
+  /// `network`, over the same parameters, and memory for leaves.
+  std::vector<std::unique_ptr<gpu::model>> leaf_models;
+  gpu::leaf_memory leaves;
+  std::string probe; // likewise: gpu/reduction/probe_leaf.hpp
   gpu::training_state state;
   /// Its parameters come from nowhere else than the job: from its seed.
   bool begins = true;

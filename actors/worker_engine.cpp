@@ -178,7 +178,7 @@ void engine::perform(const worker::load_beside& what) {
             return {};
           run->next_opening = opening;
           return life_.on_loaded(order.generation, opening->address(),
-                                 run->data.address());
+                                 run->data.address(), 0, run->trained.probe);
         });
       }));
 }
@@ -215,7 +215,8 @@ void engine::load_on_thread(worker_run& run, const assignment& order) {
   }
   locked([&] {
     return life_.on_loaded(order.generation, opening->address(),
-                           run.data.address(), state_bytes(run.trained));
+                           run.data.address(), state_bytes(run.trained),
+                           run.trained.probe);
   });
 }
 

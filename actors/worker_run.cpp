@@ -210,13 +210,17 @@ std::shared_ptr<gpu::step_executor> make_executor(worker_run& run,
       run.trace->write(step, ids, used);
     };
   replica& trained = run.trained;
+  std::vector<gpu::model*> leaf_models;
+  for (const auto& one : trained.leaf_models)
+    leaf_models.push_back(one.get());
   return std::make_shared<gpu::step_executor>(
       gpu::step_executor::parts{
           &what, &run.data.set(), &run.data.rows(), &run.data.store(),
           trained.network.get(), trained.update.get(), trained.memory,
           &trained.state, trained.layout, order.worker, trained.device,
           run.images ? &*run.images : nullptr,
-          compute_threads(what.train, order.local_workers, this_machine())},
+          compute_threads(what.train, order.local_workers, this_machine()),
+          std::move(leaf_models), &trained.leaves},
       std::move(config), *order.first, std::move(core), std::move(listener));
 }
 

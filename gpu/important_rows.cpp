@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace ballast::gpu {
 
@@ -20,13 +21,13 @@ constexpr uint32_t look_every_device = 32;
 } // namespace
 
 important_rows::important_rows(const importance_spec& how, uint32_t features,
-                               compute_device& device, gradient_pass& pass)
-    : features_(features), floor_(how.floor), device_(device), pass_(pass),
+                               compute_device& device, scorer score)
+    : features_(features), floor_(how.floor), device_(device),
+      score_(std::move(score)),
       switch_({how.keep, how.floor, how.when == importance_when::always,
                device.is_host() ? look_every_host : look_every_device}) {}
 
-batch_view important_rows::choose(const batch_view& take, uint64_t seed,
-                                  float* gradients) {
+batch_view important_rows::choose(const batch_view& take, uint64_t seed) {
   ids_.clear();
   looking_ = false;
   const uint32_t draws = switch_.draws(take.rows);
@@ -41,7 +42,7 @@ batch_view important_rows::choose(const batch_view& take, uint64_t seed,
       all.scores = scores_.data();
     return all;
   }
-  pass_.score(take, gradients, scores_);
+  score_(take, scores_);
   // A loss that is not finite is the pass's to report.
   uncounted_ = !sampling::are_scores(scores_);
   if (uncounted_)

@@ -3,28 +3,31 @@
 /// drawn into a batch with weights. While it does not pay, the take itself.
 ///
 /// Which rows: a function of the seed of the step and rank, and of the scores.
-/// Thread: the step thread. Pass and device outlive it.
+/// Thread: the step thread. The device outlives it.
 #pragma once
 
 #include "gpu/device.hpp"
-#include "gpu/gradient_pass.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/sampling/importance.hpp"
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <vector>
 
 namespace ballast::gpu {
 
 class important_rows {
 public:
+  /// Writes the scores of rows (batch_view), by forward passes only.
+  using scorer = std::function<void(const batch_view&, std::span<float>)>;
   /// `features` of a row.
   important_rows(const importance_spec& how, uint32_t features,
-                 compute_device& device, gradient_pass& pass);
+                 compute_device& device, scorer score);
 
   /// The rows for the gradient pass; valid until the next call. Throws as the
   /// pass does.
-  batch_view choose(const batch_view& take, uint64_t seed, float* gradients);
+  batch_view choose(const batch_view& take, uint64_t seed);
   /// Their ids, if some were drawn; else empty.
   const std::vector<uint64_t>& used() const { return ids_; }
   /// Their step is applied. Times of this thread, without waiting for a core.
@@ -37,7 +40,7 @@ private:
   const size_t features_;
   const double floor_;
   compute_device& device_;
-  gradient_pass& pass_;
+  const scorer score_;
   sampling::importance_switch switch_;
   bool looking_ = false;   // scores_ are being written by the passes
   bool uncounted_ = false; // of this take none could be drawn

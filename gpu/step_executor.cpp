@@ -1,12 +1,15 @@
 #include "gpu/step_executor.hpp"
 
+#include "gpu/reduction/canonical.hpp"
+#include "gpu/reduction/fused.hpp"
 #include "gpu/step_helpers.hpp"
+#include "gpu/synchronous.hpp"
+#include "gpu/tensor_digests.hpp"
 #include "runtime/base/disk_wait.hpp"
 #include "runtime/base/random.hpp"
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <ctime>
 #include <span>
 #include <utility>
@@ -15,6 +18,30 @@ namespace ballast::gpu {
 
 using collectives::collective_errc;
 using collectives::collective_error;
+
+namespace {
+
+/// The job's.
+std::unique_ptr<step_method> make_method(const step_executor::parts& with) {
+  const train_spec& how = with.what->train;
+  std::unique_ptr<reduction> sums;
+  if (how.reduction == reduction_kind::canonical) {
+    std::vector<model*> models{with.model};
+    models.insert(models.end(), with.leaf_models.begin(),
+                  with.leaf_models.end());
+    sums = std::make_unique<canonical>(how, with.row(), std::move(models),
+                                       with.memory, *with.leaves);
+  } else {
+    sums = std::make_unique<fused>(how, with.row(), *with.model, *with.device,
+                                   with.memory, with.layout);
+  }
+  return std::make_unique<synchronous>(
+      synchronous::parts{&how, with.model, with.optimizer, with.device,
+                         &with.memory, with.state},
+      std::move(sums));
+}
+
+} // namespace
 
 step_executor::step_executor(parts with, worker::worker_core_config config,
                              ledger::plan first,
@@ -25,17 +52,15 @@ step_executor::step_executor(parts with, worker::worker_core_config config,
       listener_(std::move(listener)),
       prefetcher_(*with_.rows, with_.row().features, *with_.device,
                   with_.images, with_.image_threads),
-      pass_(with_.what->train, with_.row(), *with_.model, *with_.device,
-            with_.memory, with_.layout),
+      method_(make_method(with_)),
       finite_(with_.what->train, *with_.model, *with_.device, with_.memory) {
   if (with_.what->train.importance.by != importance_score::none)
     chosen_.emplace(with_.what->train.importance, with_.row().features,
-                    *with_.device, pass_);
-  // Clears leftovers of an earlier generation from the model.
-  with_.model->resume();
-  statistics_.resize(with_.model->statistics_count());
-  with_.model->take_statistics(statistics_);
-  with_.state->statistics.resize(statistics_.size());
+                    *with_.device,
+                    [this](const batch_view& rows, std::span<float> scores) {
+                      method_->score(rows, scores);
+                    });
+  method_->resume();
   enter(worker_phase::opening);
   draw_first();
 }
@@ -66,7 +91,7 @@ void step_executor::abort(const std::string& reason) noexcept {
     group_->abort(reason);
   if (next_)
     next_->group->abort(reason);
-  with_.model->interrupt();
+  method_->interrupt();
   prefetcher_.abort();
   posted_.notify_all();
 }
@@ -126,7 +151,7 @@ void step_executor::run(std::unique_ptr<collectives::collective> group,
                        problem.code == errc::non_finite_gradient;
   if (!refused) // a slower peer may still read the end of such a step
     group_->abort(problem.message); // releases the communication thread
-  pass_.drop();
+  method_->drop();
   problem.worker = with_.self;
   {
     std::lock_guard lock(gate_);
@@ -187,6 +212,7 @@ void step_executor::train(const generation_start& start) {
     if (auto following = core_->draw())
       prefetcher_.submit(std::move(*following));
     worker::step_end end = do_step(*ready, data_ns);
+    tell_digests(ready->order.at.step);
     if (end.copy)
       copy_state();
     // The ranks of the step evaluate it, including those that leave then.
@@ -240,18 +266,19 @@ worker::step_end step_executor::do_step(const prefetcher::ready& ready,
                                         uint64_t data_ns) {
   const worker::step_order& order = ready.order;
   step_.store(value(order.at.step), std::memory_order_relaxed);
-  float* gradients = with_.memory.gradients_of(with_.state->turn);
   enter(worker_phase::compute);
   const uint64_t seed =
       mix(mix(with_.what->seed, value(order.at.step)), core_->rank());
   core_time choosing;
   const batch_view rows =
-      chosen_ ? chosen_->choose(ready.view, seed, gradients) : ready.view;
+      chosen_ ? chosen_->choose(ready.view, seed) : ready.view;
   choosing.stop();
   trace(ready); // before the first bucket leaves this process
   core_time passing;
-  double loss_sum = pass_.run(rows, seed, gradients, *group_, patience());
-  if (const auto less = pass_.take_shrunk(); less && listener_.shrunk)
+  const double loss_sum = method_->contribute(
+      {order.at, order.samples, rows, with_.what->seed, uint32_t(core_->rank()),
+       order.leaves, nullptr, group_.get()});
+  if (const auto less = method_->take_shrunk(); less && listener_.shrunk)
     listener_.shrunk(*less);
   passing.stop();
   const sampling::importance_times times{choosing.busy_s(), passing.busy_s()};
@@ -262,7 +289,7 @@ worker::step_end step_executor::do_step(const prefetcher::ready& ready,
   worker::trailer sums = core_->contribution(order.rows.size(), loss_sum,
                                              copy_wish(order.at.step));
   with_.rows->reducing(true);
-  reduce(sums);
+  method_->exchange(sums);
   with_.rows->reducing(false);
   const uint64_t reduced_ns = monotonic_ns();
   enter(worker_phase::apply);
@@ -274,7 +301,7 @@ worker::step_end step_executor::do_step(const prefetcher::ready& ready,
   if (failure disagree = core_->reduced(sums))
     throw ballast_error(disagree);
   try {
-    apply(order.at, sums, gradients, statistics_);
+    method_->apply(order.at, sums, core_->steps_total());
   } catch (const ballast_error&) {
     refused_ids_ = ready.rows->sample_ids;
     throw;
@@ -296,6 +323,22 @@ worker::step_end step_executor::do_step(const prefetcher::ready& ready,
        choosing.waited_ns() + passing.waited_ns(), reduced_ns - computed_ns,
        applied_ns - reduced_ns, order.rows.size(), rows.rows});
   return end;
+}
+
+/// Reproducible runs say every so often which parameters they have.
+void step_executor::tell_digests(step_number after) {
+  const train_spec& how = with_.what->train;
+  if (how.reduction != reduction_kind::canonical ||
+      how.digest_every_steps == 0 || value(after) % how.digest_every_steps != 0)
+    return;
+  parameters_digested message;
+  message.worker = with_.self;
+  message.step = after;
+  for (const parameter_info& one : with_.model->parameters())
+    message.tensors.push_back(one.name);
+  message.digests = tensor_digests(*with_.model, *with_.device, with_.memory,
+                                   with_.image_threads);
+  listener_.report(std::move(message));
 }
 
 void step_executor::trace(const prefetcher::ready& ready) {
@@ -338,50 +381,6 @@ void step_executor::slow_down(uint64_t computed_ns) {
       std::chrono::nanoseconds(int64_t((factor - 1) * double(computed_ns)));
   std::unique_lock lock(mutex_);
   posted_.wait_until(lock, until, [this] { return aborted_; });
-}
-
-void step_executor::reduce(worker::trailer& sums) {
-  pass_.finish();
-  if (!statistics_.empty()) {
-    std::fill(statistics_.begin(), statistics_.end(), 0.0f);
-    with_.model->take_statistics(statistics_);
-    group_->all_reduce(statistics_.data(), statistics_.size(),
-                       collectives::element_type::float32, patience());
-  }
-  group_->all_reduce(sums.data(), worker::trailer::floats,
-                     collectives::element_type::float32, patience());
-}
-
-void step_executor::apply(ledger::position at, const worker::trailer& sums,
-                          float* gradients, std::vector<float>& statistics) {
-  if (!std::isfinite(sums.loss_sum()))
-    throw ballast_error(errc::non_finite_loss,
-                        "the loss of step " + to_string(at.step) + " (epoch " +
-                            to_string(at.epoch) +
-                            ") is not finite; nothing of it was applied. "
-                            "Lower train.optimizer.lr, set train.clip_norm, "
-                            "or look for broken values in the data");
-  size_t count = with_.memory.count;
-  double samples = double(sums.samples());
-  const train_spec& how = with_.what->train;
-  uint64_t step = value(at.step);
-  // Equal on every rank, as the reduced gradients are.
-  if (!with_.optimizer->apply_clipped({with_.memory.parameters.get(), count},
-                                      {gradients, count}, 1.0 / samples,
-                                      how.clip_norm,
-                                      learning_rate(how.optimizer, how.schedule,
-                                                    step, core_->steps_total()),
-                                      step))
-    finite_.refuse_gradient(at, gradients, samples);
-  // Only what is done is applied: a device that fails later has no say then.
-  with_.device->finish();
-  if (!statistics.empty())
-    with_.model->apply_statistics(statistics, samples);
-  training_state& state = *with_.state;
-  state.last = sums;
-  std::swap(state.statistics, statistics);
-  ++state.turn;
-  state.held = {true, at.step};
 }
 
 } // namespace ballast::gpu

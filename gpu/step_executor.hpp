@@ -14,13 +14,15 @@
 
 #include "collectives/collective.hpp"
 #include "data/store/chunk_store.hpp"
+#include "gpu/bucket_layout.hpp"
 #include "gpu/device.hpp"
 #include "gpu/finite_check.hpp"
-#include "gpu/gradient_pass.hpp"
 #include "gpu/important_rows.hpp"
 #include "gpu/model.hpp"
 #include "gpu/optimizer.hpp"
 #include "gpu/prefetcher.hpp"
+#include "gpu/reduction/leaf_slots.hpp"
+#include "gpu/step_method.hpp"
 #include "gpu/step_progress.hpp"
 #include "gpu/training_state.hpp"
 #include "runtime/job/job.hpp"
@@ -92,6 +94,9 @@ public:
     /// model sees them as they are stored.
     const data::image_augment* images = nullptr;
     size_t image_threads = 1;
+    /// Of the reduction canonical: the models beside `model`, and memory.
+    std::vector<gpu::model*> leaf_models = {};
+    const leaf_memory* leaves = nullptr;
 
     /// A row as the model sees it.
     const ledger::row_shape& row() const {
@@ -151,10 +156,7 @@ private:
   /// Waits for space on a full disk, up to grace_s; a fence interrupts that.
   void trace(const prefetcher::ready& ready);
   void slow_down(uint64_t computed_ns);
-  void reduce(worker::trailer& sums);
-  /// Updates the parameters by the reduced gradients of a step.
-  void apply(ledger::position at, const worker::trailer& sums, float* gradients,
-             std::vector<float>& statistics);
+  void tell_digests(step_number after);
   worker::copy_wish copy_wish(step_number of) const;
   void evaluate(epoch_number epoch);
   void finish();
@@ -166,11 +168,10 @@ private:
   std::optional<worker::worker_core> core_;
   step_listener listener_;
   prefetcher prefetcher_;
-  gradient_pass pass_;
+  std::unique_ptr<step_method> method_;
   std::optional<important_rows> chosen_; // if the job has train.importance
   finite_check finite_;
-  std::vector<float> statistics_; // of the step in flight
-  bool drawing_ = false;          // the first order was drawn
+  bool drawing_ = false; // the first order was drawn
 
   std::mutex gate_; // held while parameters change; guards *with_.state, too
   bool frozen_ = false;

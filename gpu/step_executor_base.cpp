@@ -99,21 +99,12 @@ void step_executor::bring_to_base(const generation_start& start) {
 /// applies them.
 void step_executor::receive_last_step(const generation_start& start,
                                       bool late) {
-  training_state& state = *with_.state;
-  float* gradients = with_.memory.gradients_of(state.turn + (late ? 0 : 1));
-  worker::trailer sums = state.last;
-  std::vector<float> statistics = state.statistics;
   // Who came later than that step has the state, and not this.
   std::vector<bytes_here> have =
       lacking(start.late, group_->size(), bytes_here::unused);
   have.at(start.source) = bytes_here::all;
-  auto send = [&](float* values, size_t count) {
-    if (count > 0)
-      group_->fill_lacking(values, count * sizeof(float), have, patience());
-  };
-  send(gradients, with_.memory.count);
-  send(sums.data(), worker::trailer::floats);
-  send(statistics.data(), statistics.size());
+  const worker::trailer sums = method_->repair(*group_, have);
+  training_state& state = *with_.state;
   std::vector<uint64_t> words;
   {
     std::lock_guard lock(mutex_);
@@ -131,7 +122,7 @@ void step_executor::receive_last_step(const generation_start& start,
     throw collective_error(collective_errc::aborted, "frozen before the apply");
   ledger::position next = core_->stands_at();
   ledger::position at{next.epoch, step_number{value(next.step) - 1}};
-  apply(at, sums, gradients, statistics);
+  method_->apply(at, sums, core_->steps_total());
   std::lock_guard lock(mutex_);
   if (told && told->records.back().step == at.step)
     state.history.add(told->records.back());

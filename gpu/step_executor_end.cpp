@@ -13,6 +13,8 @@ namespace {
 
 /// Rows of one forward pass of the evaluation.
 constexpr uint32_t evaluation_rows = 512;
+/// Of the test part's chunks: what each adds up to travels by itself.
+constexpr size_t evaluated_groups_max = 4096;
 /// The number of results kept for a coordinator that was away. Dropping older
 /// ones loses only their events: the newest says which epoch must still be
 /// evaluated.
@@ -37,10 +39,10 @@ void step_executor::evaluate(epoch_number epoch) {
     return;
   enter(worker_phase::evaluate);
   uint64_t start_ns = monotonic_ns();
-  double sums[3] = {0, 0, 0}; // loss, correct, rows
-  size_t count = with_.memory.count;
-  with_.model->bind({with_.memory.parameters.get(), count},
-                    {with_.memory.gradients_of(with_.state->turn), count});
+  // Of each group loss, correct and rows, each group by one rank: their sum
+  // over all has one order for any number of ranks.
+  const size_t groups = std::min(set.test.size(), evaluated_groups_max);
+  std::vector<double> sums(3 * groups, 0.0);
   data::batch rows;
   std::optional<data::augmented_rows> images;
   if (with_.images != nullptr)
@@ -51,21 +53,27 @@ void step_executor::evaluate(epoch_number epoch) {
   };
   // By ranks of the collective: the core may already have a plan that takes
   // effect after this.
-  for (size_t i = size_t(group_->rank()); i < set.test.size();
-       i += size_t(group_->size())) {
+  for (size_t i = 0; i < set.test.size(); ++i) {
+    const size_t group = i * groups / set.test.size();
+    if (group % size_t(group_->size()) != size_t(group_->rank()))
+      continue;
     const data::chunk_ptr from =
         with_.rows->chunk_of(data::data_part::test, set.test[i].id, aborted);
     for (uint32_t begin = 0; begin < from->rows; begin += evaluation_rows) {
       uint32_t part = std::min(evaluation_rows, from->rows - begin);
       gather_range(*from, set.row, begin, part, rows);
-      evaluation_sums got = with_.model->evaluate(
+      evaluation_sums got = method_->evaluate(
           with_.device->bring(step_slot, view(rows), with_.row().features));
-      sums[0] += got.loss;
-      sums[1] += got.correct;
-      sums[2] += got.rows;
+      sums[3 * group] += got.loss;
+      sums[3 * group + 1] += got.correct;
+      sums[3 * group + 2] += got.rows;
     }
   }
-  group_->all_reduce(sums, 3, collectives::element_type::float64, patience());
+  group_->all_reduce(sums.data(), sums.size(),
+                     collectives::element_type::float64, patience());
+  for (size_t group = 1; group < groups; ++group)
+    for (size_t i = 0; i < 3; ++i)
+      sums[i] += sums[3 * group + i];
   evaluation_report report;
   report.worker = with_.self;
   report.epoch = epoch;

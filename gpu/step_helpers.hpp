@@ -1,14 +1,11 @@
 /// Small helpers shared by the files of step_executor.
 #pragma once
 
-#include "collectives/collective.hpp"
 #include "data/loader/batch.hpp"
 #include "gpu/core_wait.hpp"
 #include "gpu/device.hpp"
-#include "gpu/model.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <ctime>
 
@@ -39,12 +36,6 @@ private:
   uint64_t wall_ns_ = 0;
   uint64_t waited_ns_ = 0;
 };
-
-/// Waiting for a living peer is no error, however slow it is: heartbeats detect
-/// its death. This only bounds a hang that nothing else would notice.
-inline collectives::deadline patience() {
-  return std::chrono::steady_clock::now() + std::chrono::hours(1);
-}
 
 /// The slot of the device for rows that the step thread brings there itself;
 /// the prefetcher uses the others.

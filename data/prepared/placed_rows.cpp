@@ -4,6 +4,7 @@
 #include "data/prepared/use_order.hpp"
 #include "data/store/host_memory.hpp"
 #include "runtime/base/errors.hpp"
+#include "runtime/job/placed_workers.hpp"
 #include "runtime/placement/row_lists.hpp"
 
 #include <algorithm>
@@ -46,7 +47,7 @@ uint32_t chunk_rows_for_uses(const job& what, const job_tables& from) {
   const uint64_t row_bytes =
       std::max<uint64_t>(from.train.row.features, 1) * sizeof(float);
   const uint64_t most = std::max<uint64_t>(chunk_bytes_most / row_bytes, 1);
-  const uint64_t workers = what.elastic.workers;
+  const uint64_t workers = placed_workers(what);
   const uint64_t share = (rows + workers - 1) / workers;
   // All alike: the last one of a share is not to be the rest of the others.
   const uint64_t chunks =
@@ -62,7 +63,7 @@ constexpr uint64_t placed_row_bytes = 9;
 
 uint32_t chunk_rows_of(const job& what, uint64_t rows) {
   return uint32_t(what.data.chunk_rows.value_or(
-      balance::chunk_rows_for(rows, what.elastic.workers)));
+      balance::chunk_rows_for(rows, placed_workers(what))));
 }
 
 std::vector<balance::chunk_layout> place(const job& what,
@@ -88,12 +89,12 @@ std::vector<balance::chunk_layout> place(const job& what,
   const std::span<const double> column = picked<double>(all, rows, some);
   const placement::placement_rows of{rows.size(), labels, from.placement_bins,
                                      column, groups};
-  if (failure mistake = placement_mistake(spec, of, what.elastic.workers))
+  if (failure mistake = placement_mistake(spec, of, placed_workers(what)))
     throw ballast_error(mistake);
   return balance::lay_out_chunks(
       spec,
       {rows.size(), counted_by, histogram_bins(from.train.row), column, groups},
-      place_rows(spec, of, what.elastic.workers, what.seed),
+      place_rows(spec, of, placed_workers(what), what.seed),
       chunk_rows_for_uses(what, from));
 }
 

@@ -7,6 +7,7 @@
 #include "data/source/file_system.hpp"
 #include "data/source/found_files.hpp"
 #include "runtime/base/printable.hpp"
+#include "runtime/job/placed_workers.hpp"
 #include "runtime/placement/joint_bins.hpp"
 #include "runtime/placement/row_cells.hpp"
 #include "runtime/placement/target_bins.hpp"
@@ -247,7 +248,7 @@ nlohmann::json set_identity(const job& what, prepare_cache& cache,
            {"train",
             identity_of(what, data.train, "/data/train", cache, stop, found)},
            {"chunk_rows", data.chunk_rows ? json(*data.chunk_rows) : json()},
-           {"workers", what.elastic.workers}};
+           {"workers", placed_workers(what)}};
   add_placement(what, out);
   if (data.test)
     out["test"] =

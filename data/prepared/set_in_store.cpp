@@ -53,7 +53,9 @@ private:
 
 void check_fits(const job& what, const ledger::manifest& about) {
   const size_t workers = about.placement.size();
-  if (workers != what.elastic.workers)
+  // Of order global whoever holds a chunk trains on rows of all.
+  if (what.train.order == sample_order::local &&
+      workers != what.elastic.workers)
     refuse(what,
            "is placed on " + std::to_string(workers) + " workers, not " +
                std::to_string(what.elastic.workers) +

@@ -81,6 +81,7 @@ struct words {
   }
   std::string operator()(const state_copied&) { return "copied"; }
   std::string operator()(const chunks_fetched&) { return "fetched"; }
+  std::string operator()(const parameters_digested&) { return "digested"; }
 };
 
 /// A coordinator that writes down what it hears.

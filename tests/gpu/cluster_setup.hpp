@@ -4,6 +4,7 @@
 #include "data/loader/row_source.hpp"
 #include "gpu/device.hpp"
 #include "gpu/emulated_model.hpp"
+#include "gpu/reduction/leaf_slots.hpp"
 
 #include <functional>
 #include <memory>
@@ -13,6 +14,13 @@
 namespace ballast::gpu {
 
 inline constexpr uint32_t rows_per_chunk = 16;
+
+inline ledger::chunk_info chunk_of(uint32_t number) {
+  ledger::chunk_info out;
+  out.id = chunk_id(number);
+  out.rows = rows_per_chunk;
+  return out;
+}
 
 inline job emulated_job(uint64_t epochs, uint64_t batch) {
   job out;
@@ -37,6 +45,7 @@ struct cluster_setup {
   std::string backend = "local";
   uint32_t test_chunks = 0;
   bool copies = false;              // keep what a checkpoint would
+  size_t leaf_threads = 1;          // of the reduction canonical
   data::row_source* rows = nullptr; // null: all are here
   std::function<std::shared_ptr<compute_device>(size_t rank)> device =
       [](size_t) {
@@ -46,6 +55,30 @@ struct cluster_setup {
       [](const job& what, compute_device&) {
         return std::make_unique<emulated_model>(what.model);
       };
+};
+
+/// What a worker computes leaves with, beside its network; of other reductions
+/// nothing.
+struct cluster_leaves {
+  std::vector<std::unique_ptr<model>> networks;
+  leaf_memory memory;
+
+  void make(const job& what, const cluster_setup& of, compute_device& device,
+            const model& own, collectives::collective_backend& group) {
+    if (what.train.reduction != reduction_kind::canonical)
+      return;
+    for (size_t i = 1; i < of.leaf_threads; ++i)
+      networks.push_back(of.network(what, device));
+    memory = lay_out_leaves(what.train.leaves, of.leaf_threads,
+                            own.parameter_count(), own.statistics_count());
+    memory.values = device.allocate(memory.floats(), group);
+  }
+  std::vector<model*> models() const {
+    std::vector<model*> out;
+    for (const auto& one : networks)
+      out.push_back(one.get());
+    return out;
+  }
 };
 
 } // namespace ballast::gpu

@@ -5,6 +5,7 @@
 #include "gpu/collective_backends.hpp"
 #include "gpu/staged_collective.hpp"
 #include "gpu/step_executor.hpp"
+#include "runtime/job/leaves_of.hpp"
 #include "tests/data/some_chunks.hpp"
 #include "tests/gpu/cluster_setup.hpp"
 
@@ -26,19 +27,13 @@ public:
     for (uint32_t c = 0; c < chunks; ++c) {
       store_.put(data::data_part::train,
                  data::some_chunk<uint8_t>(c, rows_per_chunk, set_.row));
-      ledger::chunk_info about;
-      about.id = chunk_id(c);
-      about.rows = rows_per_chunk;
-      set_.train.push_back(about);
+      set_.train.push_back(chunk_of(c));
       set_.train_rows += rows_per_chunk;
     }
     for (uint32_t c = 0; c < setup_.test_chunks; ++c) {
       store_.put(data::data_part::test,
                  data::some_chunk<uint8_t>(100 + c, rows_per_chunk, set_.row));
-      ledger::chunk_info about;
-      about.id = chunk_id(100 + c);
-      about.rows = rows_per_chunk;
-      set_.test.push_back(about);
+      set_.test.push_back(chunk_of(100 + c));
       set_.test_rows += rows_per_chunk;
     }
     rows_.emplace(store_, set_.row);
@@ -76,8 +71,10 @@ public:
       device->upload(memory.parameters.get(), values.data(), count);
       update =
           device->make_optimizer(in.what_.train.optimizer, count, *backend);
+      leaves.make(in.what_, in.setup_, *device, *network, *backend);
       ledger::ledger_config rows{
           in.what_.seed, in.what_.train.global_batch, {}};
+      rows.leaves = leaves_of(in.what_.train);
       for (const ledger::chunk_info& one : in.set_.train)
         rows.chunk_rows.push_back(one.rows);
       step_listener listener;
@@ -110,8 +107,8 @@ public:
           step_executor::parts{
               &in.what_, &in.set_, in.setup_.rows ? in.setup_.rows : &*in.rows_,
               &in.store_, network.get(), update.get(), memory, &state,
-              make_bucket_layout(network->parameters(), 64), self,
-              device.get()},
+              make_bucket_layout(network->parameters(), 64), self, device.get(),
+              nullptr, 1, leaves.models(), &leaves.memory},
           ballast::worker::worker_core_config{rows, self,
                                               in.what_.train.epochs},
           in.deal(plan_number{1}, 0),
@@ -128,6 +125,7 @@ public:
     std::shared_ptr<compute_device> device;
     std::unique_ptr<collectives::collective_backend> backend;
     std::unique_ptr<model> network;
+    cluster_leaves leaves;
     worker_id self;
     arenas memory;
     std::shared_ptr<float[]> mirror;

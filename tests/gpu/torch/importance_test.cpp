@@ -2,6 +2,7 @@
 // the model and the device; scores are what they say; and drawn rows give the
 // gradient of all on average. Method: the same rows one at a time; many draws.
 #include "gpu/important_rows.hpp"
+#include "gpu/reduction/gradient_pass.hpp"
 #include "tests/gpu/guarded_device.hpp"
 #include "tests/gpu/torch/model_fixture.hpp"
 
@@ -220,6 +221,11 @@ struct trained {
     }
   }
   float* gradients() { return model.gradients.data(); }
+  important_rows::scorer scorer() {
+    return [this](const batch_view& of, std::span<float> scores) {
+      pass.score(of, gradients(), scores);
+    };
+  }
   static arenas arenas_of(model_setup& of) {
     arenas out;
     out.count = of.parameters.size();
@@ -250,14 +256,13 @@ TEST_P(drawn_rows, have_the_gradient_and_the_loss_of_all_rows_on_average) {
   t.model.clear();
   const double loss = t.model.accumulate(t.rows.view());
   const std::vector<float> full = t.model.gradients;
-  important_rows chosen(what.train.importance, 8, cpu_device(), t.pass);
+  important_rows chosen(what.train.importance, 8, cpu_device(), t.scorer());
   // The loss, and the length along the full gradient; then each parameter.
   const size_t count = full.size();
   std::vector<double> sums(count + 2), squares(count + 2);
   for (int e = 0; e < estimates; ++e) {
     t.model.clear();
-    const batch_view drawn =
-        chosen.choose(t.rows.view(), uint64_t(e), t.gradients());
+    const batch_view drawn = chosen.choose(t.rows.view(), uint64_t(e));
     ASSERT_EQ(drawn.rows, 20u); // 0.3 of 64
     std::vector<double> found{t.model.accumulate(drawn), 0};
     for (size_t i = 0; i < count; ++i) {
@@ -291,16 +296,16 @@ TEST_P(drawn_rows, have_the_gradient_and_the_loss_of_all_rows_on_average) {
 TEST_P(drawn_rows, are_the_same_for_the_same_seed_and_scores) {
   const job what = drawn_job(GetParam());
   trained t(what);
-  important_rows chosen(what.train.importance, 8, cpu_device(), t.pass);
-  (void)chosen.choose(t.rows.view(), 7, t.gradients());
+  important_rows chosen(what.train.importance, 8, cpu_device(), t.scorer());
+  (void)chosen.choose(t.rows.view(), 7);
   const std::vector<uint64_t> first = chosen.used();
   EXPECT_EQ(first.size(), 20u);
   for (uint64_t id : first)
     EXPECT_EQ(std::ranges::count(t.rows.ids, id), 1);
-  (void)chosen.choose(t.rows.view(), 8, t.gradients());
+  (void)chosen.choose(t.rows.view(), 8);
   EXPECT_NE(chosen.used(), first);
-  important_rows again(what.train.importance, 8, cpu_device(), t.pass);
-  (void)again.choose(t.rows.view(), 7, t.gradients());
+  important_rows again(what.train.importance, 8, cpu_device(), t.scorer());
+  (void)again.choose(t.rows.view(), 7);
   EXPECT_EQ(again.used(), first);
 }
 
@@ -308,19 +313,19 @@ TEST(important_rows, are_all_while_it_is_off_and_where_a_loss_is_not_finite) {
   job what = drawn_job(importance_score::loss);
   trained t(what);
   what.train.importance.when = importance_when::measured;
-  important_rows measured(what.train.importance, 8, cpu_device(), t.pass);
-  const batch_view all = measured.choose(t.rows.view(), 1, t.gradients());
+  important_rows measured(what.train.importance, 8, cpu_device(), t.scorer());
+  const batch_view all = measured.choose(t.rows.view(), 1);
   EXPECT_EQ(all.rows, 64u);
   EXPECT_EQ(all.weights, nullptr);
   EXPECT_EQ(measured.used(), std::vector<uint64_t>());
 
   what.train.importance.when = importance_when::always;
-  important_rows always(what.train.importance, 8, cpu_device(), t.pass);
-  EXPECT_EQ(always.choose(t.rows.view(), 1, t.gradients()).rows, 20u);
+  important_rows always(what.train.importance, 8, cpu_device(), t.scorer());
+  EXPECT_EQ(always.choose(t.rows.view(), 1).rows, 20u);
   t.rows.features[3] = std::nanf("");
-  EXPECT_EQ(always.choose(t.rows.view(), 1, t.gradients()).rows, 64u);
+  EXPECT_EQ(always.choose(t.rows.view(), 1).rows, 64u);
   EXPECT_EQ(always.used(), std::vector<uint64_t>());
-  EXPECT_EQ(always.choose(t.rows.view(0, 1), 1, t.gradients()).rows, 1u);
+  EXPECT_EQ(always.choose(t.rows.view(0, 1), 1).rows, 1u);
 }
 
 } // namespace

@@ -1,4 +1,4 @@
-#include "gpu/bucket_reducer.hpp"
+#include "gpu/reduction/bucket_reducer.hpp"
 
 #include "runtime/base/thread_name.hpp"
 

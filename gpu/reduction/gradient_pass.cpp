@@ -1,4 +1,4 @@
-#include "gpu/gradient_pass.hpp"
+#include "gpu/reduction/gradient_pass.hpp"
 
 #include "runtime/base/random.hpp"
 

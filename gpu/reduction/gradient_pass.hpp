@@ -5,9 +5,9 @@
 #pragma once
 
 #include "collectives/collective.hpp"
-#include "gpu/bucket_reducer.hpp"
 #include "gpu/device.hpp"
 #include "gpu/model.hpp"
+#include "gpu/reduction/bucket_reducer.hpp"
 #include "gpu/training_state.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/ledger/manifest.hpp"

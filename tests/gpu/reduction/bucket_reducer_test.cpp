@@ -1,7 +1,7 @@
 // Goal: buckets leave as soon as they are final, in the same order everywhere,
 // and every element is reduced once. Method: a collective that writes down what
 // it is asked to reduce, and on which thread.
-#include "gpu/bucket_reducer.hpp"
+#include "gpu/reduction/bucket_reducer.hpp"
 
 #include <algorithm>
 #include <gtest/gtest.h>

@@ -1,0 +1,64 @@
+/// The reduction whose sums have one order: leaf by leaf, each computed by one
+/// thread from its own rows alone, and added up along one tree (leaf_tree.hpp).
+/// Gradients, loss and statistics of a step have the same bits for every number
+/// of workers, and whatever leaves each of them takes.
+///
+/// Several leaves are computed side by side, each by a model of its own over
+/// the same parameters. A micro-batch that does not fit is an error: a smaller
+/// one would give other bits.
+#pragma once
+
+#include "gpu/bucket_layout.hpp"
+#include "gpu/reduction/leaf_slots.hpp"
+#include "gpu/reduction/leaf_team.hpp"
+#include "gpu/reduction/reduction.hpp"
+#include "gpu/training_state.hpp"
+#include "runtime/job/job.hpp"
+#include "runtime/ledger/leaf_tree.hpp"
+#include "runtime/ledger/manifest.hpp"
+
+#include <span>
+#include <vector>
+
+namespace ballast::gpu {
+
+class canonical final : public reduction {
+public:
+  /// `models`: alike, each of one thread, the worker's own first; as many
+  /// leaves are computed side by side. All outlive this.
+  canonical(const train_spec& how, const ledger::row_shape& row,
+            std::vector<model*> models, const arenas& memory,
+            const leaf_memory& leaves);
+
+  double contribute(const step_work& of) override;
+  void finish(worker::trailer& sums, std::span<float> statistics) override;
+  void drop() noexcept override;
+  void score(const batch_view& rows, float* gradients,
+             std::span<float> scores) override;
+  evaluation_sums evaluate(const batch_view& rows, float* gradients) override;
+  void interrupt() noexcept override;
+  void resume() noexcept override;
+
+private:
+  void prepare(const step_work& of);
+  void compute(const leaf_slots::place& at, model& with);
+  void share_buffers();
+  double sum_of_losses(std::span<const double> by_leaf) const;
+
+  const uint32_t leaves_;
+  const std::optional<uint64_t> micro_batch_;
+  const uint32_t features_; // of a row
+  const std::vector<model*> models_;
+  const arenas& memory_;
+  const leaf_memory& room_;
+  leaf_slots slots_;
+  leaf_team team_;
+
+  // The step in flight.
+  step_work work_;
+  ledger::leaf_range mine_;
+  ledger::fixed_sum order_;
+  std::vector<double> losses_; // by leaf; 0 where it is another rank's
+};
+
+} // namespace ballast::gpu

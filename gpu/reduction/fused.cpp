@@ -1,0 +1,44 @@
+#include "gpu/reduction/fused.hpp"
+
+#include "runtime/base/random.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace ballast::gpu {
+
+collectives::deadline patience() {
+  return std::chrono::steady_clock::now() + std::chrono::hours(1);
+}
+
+fused::fused(const train_spec& how, const ledger::row_shape& row, model& of,
+             compute_device& device, const arenas& memory, bucket_layout layout)
+    : model_(of), memory_(memory),
+      pass_(how, row, of, device, memory, std::move(layout)) {}
+
+double fused::contribute(const step_work& of) {
+  group_ = of.group;
+  return pass_.run(of.rows, mix(mix(of.seed, value(of.at.step)), of.rank),
+                   of.gradients, *of.group, patience());
+}
+
+void fused::finish(worker::trailer& sums, std::span<float> statistics) {
+  pass_.finish();
+  if (!statistics.empty()) {
+    std::fill(statistics.begin(), statistics.end(), 0.0f);
+    model_.take_statistics(statistics);
+    group_->all_reduce(statistics.data(), statistics.size(),
+                       collectives::element_type::float32, patience());
+  }
+  group_->all_reduce(sums.data(), worker::trailer::floats,
+                     collectives::element_type::float32, patience());
+}
+
+evaluation_sums fused::evaluate(const batch_view& rows, float* gradients) {
+  model_.bind({memory_.parameters.get(), memory_.count},
+              {gradients, memory_.count});
+  return model_.evaluate(rows);
+}
+
+} // namespace ballast::gpu

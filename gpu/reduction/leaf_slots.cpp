@@ -1,0 +1,146 @@
+#include "gpu/reduction/leaf_slots.hpp"
+
+#include "collectives/add.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace ballast::gpu {
+
+namespace {
+
+/// Floats to a whole number of cache lines.
+size_t rounded(size_t floats) {
+  return (floats + 15) / 16 * 16;
+}
+
+/// Of a tree whose root is 1, the children of i are 2 i and 2 i + 1.
+uint32_t number_of(ledger::tree_node node, uint32_t leaves) {
+  return (leaves + node.begin) / node.leaves;
+}
+
+} // namespace
+
+leaf_memory lay_out_leaves(uint32_t leaves, size_t threads, size_t gradients,
+                           size_t statistics) {
+  // Taken in order, what is complete are parts, at most one node of each size,
+  // and what the threads are at.
+  const size_t height = size_t(std::bit_width(leaves));
+  leaf_memory out;
+  out.slots = std::min<size_t>(leaves, 3 * height + threads + 1);
+  out.gradients = gradients;
+  out.statistics = statistics;
+  out.gradient_stride = rounded(gradients);
+  out.statistics_stride = rounded(statistics);
+  return out;
+}
+
+leaf_slots::leaf_slots(const leaf_memory& memory) : memory_(memory) {}
+
+void leaf_slots::begin(ledger::leaf_range mine, uint32_t leaves, uint64_t rows,
+                       float* lone) {
+  leaves_ = leaves;
+  lone_ = lone;
+  given_up_ = false;
+  waiting_.clear();
+  leading_.assign(leaves, 0);
+  has_rows_.assign(2 * size_t(leaves), false);
+  is_part_.assign(2 * size_t(leaves), false);
+  held_.assign(2 * size_t(leaves), 0);
+  used_.assign(memory_.slots, false);
+  for (uint32_t leaf = mine.end; leaf-- > mine.begin;) {
+    const ledger::step_rows part =
+        ledger::rows_of({leaf, leaf + 1}, rows, leaves);
+    if (part.begin == part.end)
+      continue;
+    waiting_.push_back(leaf);
+    for (uint32_t node = leaves + leaf; node > 0; node /= 2)
+      has_rows_[node] = true;
+  }
+  uint32_t parts = 0;
+  for (const ledger::tree_node& node : ledger::nodes_of(mine)) {
+    if (!has_rows_[number_of(node, leaves)])
+      continue;
+    is_part_[number_of(node, leaves)] = true;
+    for (uint32_t leaf = node.begin;; ++leaf)
+      if (has_rows_[leaves + leaf]) {
+        leading_[leaf] = ++parts;
+        break;
+      }
+  }
+  std::fill_n(used_.begin(), parts, true);
+}
+
+float* leaf_slots::gradients_at(uint32_t slot) const {
+  return slot == 0 && lone_ ? lone_ : memory_.gradients_at(slot);
+}
+
+std::optional<leaf_slots::place> leaf_slots::take() {
+  std::unique_lock lock(mutex_);
+  if (waiting_.empty() || given_up_)
+    return std::nullopt;
+  place out;
+  out.leaf = waiting_.back();
+  waiting_.pop_back();
+  if (leading_[out.leaf] > 0) {
+    out.slot = leading_[out.leaf] - 1;
+  } else {
+    auto free = used_.end();
+    freed_.wait(lock, [&] {
+      free = std::find(used_.begin(), used_.end(), false);
+      return free != used_.end() || given_up_;
+    });
+    if (given_up_)
+      return std::nullopt;
+    *free = true;
+    out.slot = uint32_t(free - used_.begin());
+  }
+  out.gradients = gradients_at(out.slot);
+  out.statistics = memory_.statistics_at(out.slot);
+  return out;
+}
+
+void leaf_slots::add(uint32_t into, uint32_t from) {
+  collectives::add_into(gradients_at(into), gradients_at(from),
+                        memory_.gradients, collectives::element_type::float32);
+  if (memory_.statistics > 0)
+    collectives::add_into(memory_.statistics_at(into),
+                          memory_.statistics_at(from), memory_.statistics,
+                          collectives::element_type::float32);
+}
+
+void leaf_slots::done(const place& of) {
+  uint32_t node = leaves_ + of.leaf;
+  uint32_t slot = of.slot;
+  std::unique_lock lock(mutex_);
+  while (!is_part_[node]) {
+    const uint32_t sibling = node ^ 1;
+    if (has_rows_[sibling]) {
+      if (held_[sibling] == 0) {
+        held_[node] = slot + 1;
+        return;
+      }
+      const uint32_t other = held_[sibling] - 1;
+      const bool right = node % 2 == 1;
+      const uint32_t into = right ? other : slot;
+      const uint32_t from = right ? slot : other;
+      lock.unlock();
+      add(into, from);
+      lock.lock();
+      used_[from] = false;
+      freed_.notify_one();
+      slot = into;
+    }
+    node /= 2;
+  }
+}
+
+void leaf_slots::give_up() {
+  {
+    std::lock_guard lock(mutex_);
+    given_up_ = true;
+  }
+  freed_.notify_all();
+}
+
+} // namespace ballast::gpu

@@ -1,0 +1,89 @@
+/// The gradients of leaves on their way up the tree: memory for a few of them,
+/// and which sums are there already. Two sums that are the halves of a node
+/// become that node's; a slot that is not needed any more is used again.
+///
+/// Whoever computed a leaf adds up what can be added then, so the sums of a
+/// worker's threads meet here. The order of a sum is the tree's, whoever adds.
+///
+/// Threads: begin() while nobody computes; the rest from any.
+#pragma once
+
+#include "runtime/ledger/leaf_tree.hpp"
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace ballast::gpu {
+
+/// Memory for leaves: gradients, and statistics of the model's buffers behind
+/// each other in two rows of slots. Plain data; outlives steps.
+struct leaf_memory {
+  std::shared_ptr<float[]> values;
+  size_t slots = 0;
+  size_t gradients = 0;  // floats of a slot
+  size_t statistics = 0; // likewise
+  size_t gradient_stride = 0;
+  size_t statistics_stride = 0;
+
+  float* gradients_at(size_t slot) const {
+    return values.get() + slot * gradient_stride;
+  }
+  float* statistics_at(size_t slot) const {
+    return values.get() + slots * gradient_stride + slot * statistics_stride;
+  }
+  size_t floats() const {
+    return slots * (gradient_stride + statistics_stride);
+  }
+};
+/// Without its memory: slots for so many leaves that so many threads compute.
+leaf_memory lay_out_leaves(uint32_t leaves, size_t threads, size_t gradients,
+                           size_t statistics);
+
+class leaf_slots {
+public:
+  explicit leaf_slots(const leaf_memory& memory);
+
+  /// The leaves of `mine` that have rows, of a step of `rows` rows. `lone`: the
+  /// gradients of the sum of all, in place of a slot; null: parts stay in the
+  /// slots of their numbers.
+  void begin(ledger::leaf_range mine, uint32_t leaves, uint64_t rows,
+             float* lone);
+  /// The next leaf and its place, which is not cleared; nothing: all are taken,
+  /// or it was given up. Waits for a slot.
+  struct place {
+    uint32_t leaf = 0;
+    uint32_t slot = 0;
+    float* gradients = nullptr;
+    float* statistics = nullptr;
+  };
+  std::optional<place> take();
+  /// The leaf is computed: adds up what it completes.
+  void done(const place& of);
+  /// Nothing is taken any more.
+  void give_up();
+
+private:
+  float* gradients_at(uint32_t slot) const;
+  void add(uint32_t into, uint32_t from);
+
+  const leaf_memory& memory_;
+  uint32_t leaves_ = 1;
+  std::mutex mutex_;
+  std::condition_variable freed_;
+  bool given_up_ = false;
+  float* lone_ = nullptr;
+  std::vector<uint32_t> waiting_; // leaves to compute, the next one last
+  std::vector<uint32_t> leading_; // by leaf: 1 + the part that begins there
+  std::vector<bool> has_rows_;    // by node of the tree
+  std::vector<bool> is_part_;     // likewise
+  std::vector<uint32_t> held_;    // likewise: 1 + the slot of its sum
+  std::vector<bool> used_;        // by slot
+};
+
+} // namespace ballast::gpu

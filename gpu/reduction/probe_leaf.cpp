@@ -1,0 +1,66 @@
+#include "gpu/reduction/probe_leaf.hpp"
+
+#include "data/base/content_hash.hpp"
+#include "runtime/base/random.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace ballast::gpu {
+
+namespace {
+
+constexpr uint64_t probe_seed = 0x70726f6265;
+constexpr uint32_t probe_rows = 8;
+
+struct made_up_rows {
+  std::vector<float> features;
+  std::vector<int64_t> labels;
+  std::vector<float> targets;
+  std::vector<uint64_t> ids;
+};
+
+made_up_rows rows_of(const ledger::row_shape& row) {
+  constexpr counter_random random(probe_seed, 0);
+  made_up_rows out;
+  for (uint32_t r = 0; r < probe_rows; ++r) {
+    for (uint32_t i = 0; i < row.features; ++i) {
+      const uint64_t at = uint64_t{r} * row.features + i;
+      out.features.push_back(row.vocabulary > 0
+                                 ? float(random.below(row.vocabulary, at))
+                                 : float(random.unit(at)));
+    }
+    out.labels.push_back(int64_t(row.classes > 0 ? r % row.classes : 0));
+    out.targets.push_back(float(r) / float(probe_rows));
+    out.ids.push_back(r);
+  }
+  return out;
+}
+
+} // namespace
+
+std::string probe_leaf(const job& what, const ledger::row_shape& row, model& of,
+                       std::span<float> parameters,
+                       std::span<float> gradients) {
+  const made_up_rows rows = rows_of(row);
+  std::fill(gradients.begin(), gradients.end(), 0.0F);
+  of.bind(parameters, gradients);
+  const bool classes = what.train.loss == loss_kind::cross_entropy;
+  const batch_view batch{.features = rows.features.data(),
+                         .labels = classes ? rows.labels.data() : nullptr,
+                         .targets = classes ? nullptr : rows.targets.data(),
+                         .sample_ids = rows.ids.data(),
+                         .rows = probe_rows};
+  const double loss = of.accumulate(batch, probe_seed, nullptr);
+  std::vector<float> statistics(of.statistics_count());
+  of.take_statistics(statistics);
+  data::content_hash hash;
+  hash.update(&loss, sizeof loss);
+  hash.update(gradients.data(), gradients.size_bytes());
+  hash.update(statistics.data(), statistics.size() * sizeof(float));
+  std::fill(gradients.begin(), gradients.end(), 0.0F);
+  return data::hex16(hash.digest());
+}
+
+} // namespace ballast::gpu

@@ -1,0 +1,71 @@
+/// Turns what the ranks compute for a step into its sum over all rows: the
+/// gradient of a rank's own rows, and the exchange with the others, part of it
+/// while the gradient is computed.
+///
+///   fused       one pass over a worker's rows; each bucket is summed as fast
+///               as the backend can, in its order
+///   canonical   leaf by leaf, in one order for every number of workers
+///
+/// Threads: the step thread; interrupt() and resume() from any.
+#pragma once
+
+#include "collectives/collective.hpp"
+#include "gpu/batch_view.hpp"
+#include "gpu/model.hpp"
+#include "runtime/ledger/leaves.hpp"
+#include "runtime/ledger/ledger.hpp"
+#include "runtime/worker/trailer.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace ballast::gpu {
+
+/// The part of one rank in one step.
+struct step_work {
+  ledger::position at;
+  uint64_t samples = 0; // of all ranks
+  batch_view rows;      // own, in the order of the step
+  uint64_t seed = 0;    // of the job
+  uint32_t rank = 0;
+  /// Of order global, by rank: the leaves that each computes. Else empty.
+  std::span<const ledger::leaf_range> leaves = {};
+  float* gradients = nullptr; // arena: for the sum over all ranks
+  collectives::collective* group = nullptr;
+};
+
+class reduction {
+public:
+  virtual ~reduction() = default;
+
+  /// Computes the gradient of the rank's rows; what is final leaves for the
+  /// others meanwhile. The sum of the rows' losses. Throws
+  /// ballast_error{device_failed} if a single row does not fit.
+  virtual double contribute(const step_work& of) = 0;
+  /// Returns when gradients, `statistics` and `sums` are those of all ranks;
+  /// throws collective_error.
+  virtual void finish(worker::trailer& sums, std::span<float> statistics) = 0;
+  /// Abandons the step; the caller has aborted the collective.
+  virtual void drop() noexcept = 0;
+
+  /// Writes the scores of rows (batch_view), by forward passes only.
+  virtual void score(const batch_view& rows, float* gradients,
+                     std::span<float> scores) = 0;
+  /// Of some rows of the test part, by the parameters as they are.
+  virtual evaluation_sums evaluate(const batch_view& rows,
+                                   float* gradients) = 0;
+  /// The most rows of a micro-batch from now on, if that is less than at the
+  /// last call.
+  virtual std::optional<uint32_t> take_shrunk() { return std::nullopt; }
+
+  /// As of a model.
+  virtual void interrupt() noexcept = 0;
+  virtual void resume() noexcept = 0;
+};
+
+/// Waiting for a living peer is no error, however slow it is: heartbeats detect
+/// its death. This only bounds a hang that nothing else would notice.
+collectives::deadline patience();
+
+} // namespace ballast::gpu
