@@ -2,6 +2,7 @@
 /// code 0 only if every sample was used exactly once and no record contradicts
 /// another.
 #include "cli/commands/audit_files.hpp"
+#include "cli/commands/audit_replay.hpp"
 #include "monitor/audit_run.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
@@ -67,7 +68,34 @@ void print(const ledger::audit_report& report) {
                     : "NOT FINE\n");
 }
 
-constexpr const char* usage_line = "usage: ballast audit RUN_DIR [--json]\n";
+int replay(const std::string& folder, bool as_json) {
+  const replay_report found = replay_run(folder);
+  const bool same = found.problems.empty();
+  if (as_json) {
+    const nlohmann::ordered_json out = {
+        {"same", same},
+        {"steps", found.steps},
+        {"digests_compared", found.digests_compared},
+        {"weights_sha256", found.weights_sha256},
+        {"problems", found.problems}};
+    std::cout << json_lines_text(out) << std::endl;
+  } else {
+    std::cout << "replay  " << found.steps
+              << " steps trained again on one worker\n"
+              << "digests " << found.digests_compared << " compared\n";
+    if (!found.weights_sha256.empty())
+      std::cout << "weights " << found.weights_sha256 << " both times\n";
+    for (const std::string& one : found.problems)
+      std::cout << "problem " << one << "\n";
+    std::cout << (same ? "the same bits" : "NOT THE SAME") << std::endl;
+  }
+  if (!same)
+    std::cerr << "ballast audit: " << found.problems.front() << std::endl;
+  return same ? 0 : 1;
+}
+
+constexpr const char* usage_line =
+    "usage: ballast audit RUN_DIR [--replay] [--json]\n";
 
 int usage(const std::string& wrong) {
   std::cerr << "ballast audit: " << wrong << "\n" << usage_line;
@@ -84,16 +112,22 @@ ballast_audit_main(int argc, char** argv) {
   using namespace ballast;
   std::string folder;
   bool json = false;
+  bool replays = false;
   for (int i = 1; i < argc; ++i) {
     std::string argument = argv[i];
     if (argument == "--json") {
       json = true;
+    } else if (argument == "--replay") {
+      replays = true;
     } else if (argument == "--help" || argument == "-h") {
       std::cout
           << cli::usage_line
           << "Was every sample used exactly once, or as often as the job's "
              "sampling says, and do\nall records of the run agree? Exit "
-             "code 0 only if so.\n";
+             "code 0 only if so.\n"
+             "  --replay  train a run whose reduction is canonical again, on "
+             "one worker, and compare:\n"
+             "            digests.jsonl, weights_sha256\n";
       return 0;
     } else if (argument.starts_with("-")) {
       return cli::usage("unknown option " + argument);
@@ -106,6 +140,8 @@ ballast_audit_main(int argc, char** argv) {
   if (folder.empty())
     return cli::usage("which run directory?");
   try {
+    if (replays)
+      return cli::replay(folder, json);
     ledger::audit_report report = monitor::audit_run_directory(folder);
     for (std::string& one : cli::file_problems(folder)) {
       ++report.problems;

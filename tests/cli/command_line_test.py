@@ -162,7 +162,7 @@ class CommandLine(unittest.TestCase):
     def test_what_is_not_there_yet_is_refused_and_does_nothing(self):
         for arguments in [
                 ["bench", "step"],
-                ["run", self.job, "--set", "/train/order=global"]]:
+                ["run", self.job, "--set", "/train/strategy=pipeline"]]:
             self.refused(2, "not in this build", *arguments)
 
     def test_resume_without_a_run_to_go_on_with_is_refused(self):
@@ -381,7 +381,7 @@ class CommandLine(unittest.TestCase):
 
     def test_help_of_audit(self):
         done = self.ballast("audit", "--help")
-        self.assertIn("usage: ballast audit RUN_DIR [--json]", done.stdout)
+        self.assertIn("usage: ballast audit RUN_DIR [--replay] [--json]", done.stdout)
 
     def test_a_result_that_cannot_be_written_is_no_success(self):
         for arguments in (["docs", "errors"], ["validate", self.job, "--json"],

@@ -236,11 +236,9 @@ class Jobs(BadInput):
 
     def test_what_is_not_in_this_build(self):
         job = emulated_job(100)
-        for more in ({"train": {"order": "global"}},
-                     {"train": {"reduction": "canonical"}},
-                     {"train": {"strategy": "local_sgd"}},
+        for more in ({"train": {"strategy": "local_sgd"}},
                      {"train": {"strategy": "parameter_server"}},
-                     {"train": {"compression": "int8"}}):
+                     {"train": {"strategy": "pipeline"}}):
             [[field, value]] = more["train"].items()
             self.refuses(merged(job, more),
                          [f"/train/{field}", value, "not in this build"])

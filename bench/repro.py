@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""What it costs that a run ends with the same bits for every number of workers.
+
+  ./dev bench repro [--repeats N] [--only PART] [--peers DIR] [--save] [--check]
+
+cost     order global and reduction canonical with 8 leaves against the usual
+         (local, fused): the Fashion-MNIST examples and the transformer, 1 and 2
+         workers, all cores. 1 worker: at most 5 % slower; 2 workers: cnn and
+         transformer 12 %, mlp 35 %. Balancing is off: it is not what is measured.
+ddp      canonical with 2 workers against PyTorch's DistributedDataParallel over
+         Gloo, tensors in memory: at least 3 times (mlp), 1.3 times (cnn).
+digests  canonical with digests of the parameters every 50 steps against none:
+         at most 0.5 % slower.
+bits     weights_sha256 with 1, 2, 3, 4, 5 and 7 workers: one.
+
+A run's speed is `samples_per_s` of report.json, from the first step on and
+without evaluation. Medians over the repeats, alternated.
+"""
+import os
+import statistics
+import sys
+
+from lib.measure import (
+    ROOT,
+    Ballast,
+    Peer,
+    Scratch,
+    arguments,
+    run_parts,
+    say,
+    summary,
+    table,
+    warn_if_busy,
+)
+
+SLOWER_PERCENT_MAX = {
+    (1, "mlp"): 5, (1, "cnn"): 5, (1, "transformer"): 5,
+    (2, "mlp"): 35, (2, "cnn"): 12, (2, "transformer"): 12,
+}
+TIMES_DDP_MIN = {"mlp": 3.0, "cnn": 1.3}
+EPOCHS = {"mlp": 6, "cnn": 1, "transformer": 6}
+CANONICAL = ["/train/order=global", "/train/reduction=canonical", "/train/leaves=8"]
+
+
+def job_of(model):
+    name = model if model == "transformer" else f"fashion_{model}"
+    return os.path.join(ROOT, "examples", "jobs", f"{name}.json")
+
+
+def speed(ballast, model, workers, changes):
+    settings = [f"/train/epochs={EPOCHS[model]}", "/balance/enabled=false"]
+    return ballast.run(job_of(model), settings + changes, workers)["report"]["samples_per_s"]
+
+
+def alternated(subjects, repeats):
+    raw = {name: [] for name in subjects}
+    for _ in range(repeats):
+        for name, run in subjects.items():
+            raw[name].append(run())
+    return raw
+
+
+def cost(ballast, options, verdicts):
+    subjects = {}
+    for model in EPOCHS:
+        for workers in (1, 2):
+            for how, changes in (("fused", []), ("canonical", CANONICAL)):
+                subjects[f"{model}, {workers}, {how}"] = (
+                    lambda m=model, w=workers, c=changes: speed(ballast, m, w, c))
+    raw = alternated(subjects, options.repeats)
+    say(f"\nsamples/s, global batch of the examples; medians of {options.repeats} repeats")
+    rows = [("", "fused", "canonical", "slower")]
+    percents = {}
+    for model in EPOCHS:
+        for workers in (1, 2):
+            fused, canonical = (
+                statistics.median(raw[f"{model}, {workers}, {how}"]) for how in ("fused", "canonical"))
+            percents[workers, model] = (fused / canonical - 1) * 100
+            rows.append((f"{model}, {workers} worker{'s' if workers > 1 else ''}", f"{fused:,.0f}",
+                         f"{canonical:,.0f}", f"{percents[workers, model]:+.1f} %"))
+    table(rows)
+    for (workers, model), limit in SLOWER_PERCENT_MAX.items():
+        verdicts.at_most(f"{model}, {workers}: canonical slower than fused", percents[workers, model], limit, "%")
+    return {name: summary(values, 0) | {"raw": values} for name, values in raw.items()}
+
+
+def ddp(ballast, peer, options, verdicts):
+    subjects = {}
+    for model in TIMES_DDP_MIN:
+        subjects[f"{model}, canonical"] = (
+            lambda m=model: speed(ballast, m, 2, CANONICAL + ["/train/threads=1"]))
+        subjects[f"{model}, ddp"] = lambda m=model: statistics.median(peer.run(
+            "ddp_fashion.py", "--model", m, "--world", 2, "--loader", "memory", "--epochs", EPOCHS[m]
+        )["samples_per_s"])
+    raw = alternated(subjects, options.repeats)
+    for model, least in TIMES_DDP_MIN.items():
+        times = statistics.median(raw[f"{model}, canonical"]) / statistics.median(raw[f"{model}, ddp"])
+        verdicts.at_least(f"{model}: canonical over ddp in memory, 2 workers", times, least, "times")
+    return {name: summary(values, 0) | {"raw": values} for name, values in raw.items()}
+
+
+def digests(ballast, options, verdicts):
+    subjects = {
+        f"every {every}": lambda e=every: speed(
+            ballast, "mlp", 2, CANONICAL + [f"/train/digest_every_steps={e}", "/train/epochs=20"])
+        for every in (0, 50)
+    }
+    raw = alternated(subjects, options.repeats)
+    without, some = (statistics.median(raw[f"every {every}"]) for every in (0, 50))
+    verdicts.at_most("mlp, 2 workers: digests every 50 steps", (without / some - 1) * 100, 0.5, "%")
+    return {name: summary(values, 0) | {"raw": values} for name, values in raw.items()}
+
+
+def bits(ballast, _options, verdicts):
+    hashes = {}
+    for workers in (1, 2, 3, 4, 5, 7):
+        report = ballast.run(job_of("mlp"), ["/train/epochs=1", *CANONICAL], workers)["report"]
+        hashes[workers] = report["weights_sha256"]
+        say(f"  {workers} workers: {report['weights_sha256']}")
+    verdicts.at_most("different weights of 1, 2, 3, 4, 5, 7 workers", len(set(hashes.values())), 1, "")
+    return {"weights_sha256": hashes}
+
+
+def main():
+    options = arguments(__doc__.splitlines()[0], ["cost", "ddp", "digests", "bits"])
+    warn_if_busy()
+    with Scratch() as scratch:
+        ballast = Ballast(options.ballast, scratch)
+        parts = {"cost": lambda verdicts: cost(ballast, options, verdicts)}
+        if "ddp" in options.only:
+            peer = Peer(options.peers)
+            if peer.there():
+                parts["ddp"] = lambda verdicts: ddp(ballast, peer, options, verdicts)
+        parts["digests"] = lambda verdicts: digests(ballast, options, verdicts)
+        parts["bits"] = lambda verdicts: bits(ballast, options, verdicts)
+        run_parts("repro", options, parts)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,191 @@
+"""Goal: with order global and reduction canonical a run ends with the same bits
+for every number of workers and whatever happens to them: the weights, the loss
+of each step, and that of the test part. Method: real runs of small models, with
+kills, frozen workers, joins and resumes onto another number by a seed.
+"""
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import time
+import unittest
+
+from harness.jobs import merged
+from harness.live_run import LiveRun
+from harness.run_files import read_json, read_lines
+
+from ballast_test import BallastTest
+
+IMAGES = "/usr/share/datasets/fashion-mnist/"
+
+
+def table_job(workers, **more):
+    """Some dense layers over made-up rows; 3 workers have uneven leaves."""
+    return merged({
+        "name": "reproducible", "seed": 5,
+        "data": {"train": {"format": "synthetic", "rows": 3001, "classes": 4,
+                           "features": 20}, "test_fraction": 0.2,
+                 "chunk_rows": 64},
+        "model": {"kind": "mlp", "hidden": [33, 17]},
+        "train": {"epochs": 3, "global_batch": 100, "order": "global",
+                  "reduction": "canonical", "leaves": 8,
+                  "optimizer": {"kind": "adamw", "lr": 0.01}},
+        "elastic": {"workers": workers, "heartbeat_ms": 1000}}, more)
+
+
+def outcome(run):
+    """What must be equal between two runs of one job."""
+    report = read_json(run / "report.json")
+    steps = [(one["step"], one["epoch"], one["samples"], one["loss"])
+             for one in read_lines(run / "steps.jsonl")]
+    tests = [(one["epoch"], one["test_loss"], one["test_accuracy"])
+             for one in read_lines(run / "events.jsonl")
+             if one["kind"] == "evaluation"]
+    return report["weights_sha256"], steps, tests
+
+
+class Alike(BallastTest):
+    def expect_alike(self, expected, run):
+        weights, steps, tests = outcome(run)
+        self.assertEqual(steps, expected[1])
+        # events.jsonl does not tell of every epoch of a long run.
+        before = {one[0]: one for one in expected[2]}
+        for one in tests:
+            self.assertEqual(one, before.get(one[0], one))
+        self.assertEqual(tests[-1], expected[2][-1])
+        self.assertEqual(weights, expected[0])
+        self.audit(run)
+
+
+class Reproducible(Alike):
+    def test_every_number_of_workers_ends_with_the_same_bits(self):
+        expected = outcome(self.run_job(table_job(1)))
+        self.assertGreater(len(expected[1]), 70)
+        for workers in (2, 3, 5):
+            with self.subTest(workers=workers):
+                self.expect_alike(expected,
+                                  self.run_job(table_job(workers)))
+
+    def test_threads_do_not_matter(self):
+        self.expect_alike(
+            outcome(self.run_job(table_job(1, train={"threads": 1}))),
+            self.run_job(table_job(1, train={"threads": 2})))
+
+    def test_more_workers_than_leaves_wait_as_spares(self):
+        job = {"train": {"leaves": 2}}
+        self.expect_alike(outcome(self.run_job(table_job(1, **job))),
+                          self.run_job(table_job(3, **job)))
+
+    def test_a_window_does_not_matter(self):
+        job = {"train": {"shuffle": {"window_chunks": 3}}}
+        self.expect_alike(outcome(self.run_job(table_job(1, **job))),
+                          self.run_job(table_job(3, **job)))
+
+
+class Replayed(Alike):
+    """`ballast audit --replay`."""
+
+    def test_a_run_of_three_workers_is_the_same_on_one(self):
+        run = self.run_job(table_job(3))
+        found = json.loads(
+            self.ballast("audit", run, "--replay", "--json").out)
+        self.assertTrue(found["same"], found)
+        self.assertEqual(found["problems"], [])
+        self.assertGreater(found["digests_compared"], 0)
+        self.assertEqual(found["weights_sha256"],
+                         read_json(run / "report.json")["weights_sha256"])
+
+    def test_the_first_step_and_tensor_that_differ_are_named(self):
+        run = self.run_job(table_job(2, train={"digest_every_steps": 10}))
+        lines = (run / "digests.jsonl").read_text().split("\n")
+        one = json.loads(lines[2])
+        one["tensors"]["fc2.weight"] = "0123456789abcdef"
+        lines[2] = json.dumps(one)
+        (run / "digests.jsonl").write_text("\n".join(lines))
+        self.refused(1, ["after step 30", "'fc2.weight'"],
+                     "audit", run, "--replay")
+
+    def test_a_copied_run_directory_will_do(self):
+        run = self.run_job(table_job(2))
+        there = self.folder / "copied"
+        shutil.copytree(run, there, ignore=shutil.ignore_patterns("*.lock"))
+        self.ballast("audit", there, "--replay")
+
+    def test_a_run_without_an_order_of_its_sums_is_refused(self):
+        job = table_job(1)
+        for name in ("order", "reduction", "leaves"):
+            del job["train"][name]
+        run = self.run_job(job)
+        self.refused(2, "/train/reduction", "audit", run, "--replay")
+
+
+class Disturbed(Alike):
+    JOB = {"faults": True, "train": {"epochs": 60},
+           "checkpoint": {"every_s": 1, "every_steps": 10},
+           "elastic": {"heartbeat_ms": 200, "respawn_limit": 1000}}
+
+    def test_faults_leave_the_bits_as_they_are(self):
+        expected = outcome(self.run_job(table_job(1, **self.JOB)))
+        for seed in range(1, 4):
+            with self.subTest(seed=seed):
+                self.expect_alike(expected, self.disturbed(seed))
+
+    def disturbed(self, seed):
+        chance = random.Random(seed)
+        job = table_job(chance.choice((2, 3)), **self.JOB)
+        with LiveRun(job, self.folder / f"disturbed-{seed}",
+                     self.environment["BALLAST_CACHE"]) as live:
+            for _ in range(6):
+                if not live.process.running():
+                    break
+                time.sleep(chance.uniform(0.05, 0.4))
+                self.disturb(live, chance)
+            self.assertEqual(live.process.wait(120), 0, live.process)
+            return live.run
+
+    def disturb(self, live, chance):
+        workers = sorted(live.workers().items())
+        what = chance.choice(("kill", "kill", "freeze", "slow", "all"))
+        with contextlib.suppress(OSError, IndexError, TypeError,
+                                 AssertionError):
+            if what == "kill":
+                os.kill(chance.choice(workers)[1], signal.SIGKILL)
+            elif what == "freeze":
+                name = chance.choice(workers)[0]
+                live.post("stall_worker", worker=name, seconds=1)
+            elif what == "slow":
+                name = chance.choice(workers)[0]
+                live.post("slow_worker", worker=name, factor=3)
+            else:
+                for _, pid in workers:
+                    os.kill(pid, signal.SIGKILL)
+
+
+@unittest.skipUnless(os.path.isdir(IMAGES), "without Fashion-MNIST")
+class Models(Alike):
+    """Of each kind some steps on images."""
+
+    def check(self, model, **more):
+        def job(workers):
+            base = table_job(workers, **more)
+            base["data"] = {
+                "train": {"format": "idx",
+                          "images": IMAGES + "t10k-images-idx3-ubyte.gz",
+                          "labels": IMAGES + "t10k-labels-idx1-ubyte.gz"},
+                "test_fraction": 0.02,
+                "pipeline": [{"op": "scale", "factor": 1 / 255}]}
+            base["model"] = model
+            return merged(base, {"train": {"epochs": 1, "global_batch": 490}})
+        expected = outcome(self.run_job(job(1), seconds=300))
+        for workers in (2, 3):
+            self.expect_alike(expected,
+                              self.run_job(job(workers), seconds=300))
+
+    def test_cnn(self):
+        self.check({"kind": "cnn"})
+
+
+if __name__ == "__main__":
+    unittest.main()
