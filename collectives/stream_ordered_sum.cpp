@@ -15,7 +15,7 @@ constexpr uint32_t op_ordered_parts = 6; // beside those of stream_algorithms
 /// the blocks of all ranks can be added as they arrive.
 constexpr size_t wire_floats = size_t{16} << 10;
 /// The parts that a rank receives before it adds them up and goes on.
-constexpr size_t arriving_bytes_max = size_t{4} << 20;
+constexpr size_t arriving_bytes_max = size_t{16} << 20;
 /// The most that goes to everybody, and so to this rank from everybody.
 constexpr size_t small_bytes_max = size_t{1} << 20;
 
