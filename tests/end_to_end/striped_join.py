@@ -65,7 +65,6 @@ class StripedJoin(TwoHosts):
     def newcomer_begins(self):
         self.slow_line_to_newcomer("12mbit")
         self.node("d", "w4", "--insecure")
-        self.here("ctl", "scale", "workers=4", "--to", self.url)
         self.a_part_has_come()
 
     def newcomer_has_it(self):
