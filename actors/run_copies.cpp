@@ -159,7 +159,7 @@ void run_copies::work() {
 void run_copies::not_copied(step_number step, const failure& why) {
   monitor::log().warn("the checkpoint of step {} is not copied: {}",
                       value(step), why.message);
-  if (may_tell(not_copied_))
+  if (may_tell(why.code == errc::busy ? overtaken_ : not_copied_))
     notices_.events()->append(
         coordinator::events::checkpoint_not_copied{step, why});
 }

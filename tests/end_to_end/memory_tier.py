@@ -218,8 +218,10 @@ class OnAnotherHost(TwoHosts):
         run = self.submit(job)
         self.addCleanup(forget, run)
         wait_until(lambda: on_disk(run) and in_memory(run) and
-                   in_memory(run)[-1] > on_disk(run)[-1],
-                   "a checkpoint in memory")
+                   in_memory(run)[-1] > on_disk(run)[-1] and
+                   len(read_lines(run / "steps.jsonl")) >
+                   in_memory(run)[-1] + 3,
+                   "steps behind a checkpoint in memory")
         for one in nodes:
             one.signal(signal.SIGKILL)
         for one in nodes:
