@@ -290,6 +290,9 @@ class Balance(BallastTest):
             if victim[0]:
                 run.post("kill_worker", worker=victim[0])
                 kills += 1
+                # Else it counts as one that holds the model.
+                run.wait_for(lambda name=victim[0]: name not in run.workers(),
+                             "the end of " + victim[0])
             # The next one dies once the others hold what it held.
             run.wait_full(WORKERS, steps=2)
         self.ended_exactly(run)
