@@ -89,7 +89,7 @@ private:
   std::shared_ptr<order> failed_; // the newest one, for another attempt
   uint64_t history_ = 0;          // grows whenever steps are undone
   coordinator::run_status::copies status_;
-  event_budget copied_{40}; // of events
+  event_budget copied_{40};    // of events
   event_budget overtaken_{40}; // by a newer one, of which more come
   event_budget not_copied_{40};
 
