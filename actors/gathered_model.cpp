@@ -22,7 +22,7 @@ constexpr size_t hashed_at_once = 8;
 struct gathered_model::source {
   image_holder worker;
   state_note has;
-  bool sees = false; // the file
+  bool writes = false; // what it writes arrives in the file
 };
 
 gathered_model::gathered_model(const std::vector<image_holder>& from,
@@ -69,13 +69,26 @@ byte_range gathered_model::piece(size_t number) const {
   return {from, std::min(from + piece_bytes, bytes())};
 }
 
-/// Who of them sees the file; what they wrote into it is on the disk.
+/// Who of them can write into the file.
 void gathered_model::reach_all(const data::unfinished_state& into) {
   for_all(sources_.size(), asked_max, [&](size_t i) {
     with(sources_[i], [&] {
       holder_client client(sources_[i].worker, token_);
-      sources_[i].sees =
-          order_written(client, model_blob, {}, into).has_value();
+      sources_[i].writes = writes_into(client, into);
+    });
+  });
+}
+
+/// What they wrote into it is on the disk.
+void gathered_model::sync_all(const data::unfinished_state& into) {
+  for_all(sources_.size(), asked_max, [&](size_t i) {
+    if (!sources_[i].writes)
+      return;
+    with(sources_[i], [&] {
+      holder_client client(sources_[i].worker, token_);
+      if (!order_written(client, model_blob, {}, into))
+        throw ballast_error(errc::unreachable,
+                            "what it wrote may not be on the disk");
     });
   });
 }
@@ -88,7 +101,7 @@ std::string gathered_model::write(const data::unfinished_state& into,
   hashed_.assign(pieces_.size(), {});
   // Who writes all of what it hashes has nobody to be compared with.
   const bool checked =
-      sources_.size() > 1 || !sources_.front().sees || !digest.empty();
+      sources_.size() > 1 || !sources_.front().writes || !digest.empty();
   std::future<data::streamed_weights::hashes> hashes =
       std::async(std::launch::async, [this, checked] {
         name_this_thread("bl-gather");
@@ -100,7 +113,7 @@ std::string gathered_model::write(const data::unfinished_state& into,
     for_all(threads, threads, [&](size_t i) {
       write_pieces(i % sources_.size(), into, checked);
     });
-    reach_all(into);
+    sync_all(into);
   } catch (...) {
     failed_ = true;
     hashes.wait();
@@ -135,16 +148,16 @@ void gathered_model::write_pieces(size_t by, const data::unfinished_state& into,
   try {
     with(from, [&] {
       holder_client client(from.worker, token_);
-      bool sees = from.sees;
+      bool writes = from.writes;
       while (!failed_) {
         const size_t number = next_++;
         if (number >= pieces_.size())
           return;
         pieces_[number].by = by;
         std::optional<std::string> sum;
-        if (sees)
+        if (writes)
           sum = order_written(client, model_blob, piece(number), into, checked);
-        sees = sum.has_value();
+        writes = sum.has_value();
         pieces_[number].xxh64 = sum ? *sum : fetch(client, piece(number), into);
       }
     });

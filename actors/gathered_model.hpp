@@ -43,6 +43,7 @@ private:
   void check() const;
   byte_range piece(size_t number) const;
   void reach_all(const data::unfinished_state& into);
+  void sync_all(const data::unfinished_state& into);
   void write_pieces(size_t by, const data::unfinished_state& into,
                     bool checked);
   std::string fetch(holder_client& from, const byte_range& part,

@@ -45,13 +45,12 @@ void named(const std::string& what, const image_holder& worker,
   }
 }
 
-std::optional<std::string> order_written(holder_client& from,
-                                         const std::string& image,
-                                         const byte_range& part,
-                                         const data::unfinished_state& into,
-                                         bool checked) {
-  const std::string answer = from.blob(
-      write_blob({image, part, {into.file(), into.token()}, checked}));
+namespace {
+
+/// To an order to write something.
+std::optional<std::string> answer_to(holder_client& from,
+                                     const std::string& order) {
+  const std::string answer = from.blob(order);
   try {
     return read_write_answer(answer);
   } catch (const ballast_error& e) {
@@ -65,6 +64,32 @@ std::optional<std::string> order_written(holder_client& from,
                         from.worker(), e.what());
     return std::nullopt;
   }
+}
+
+} // namespace
+
+bool writes_into(holder_client& from, const data::unfinished_state& into) {
+  mark_order order{{into.file(), into.token()}, data::new_mark()};
+  if (!answer_to(from, mark_blob(order)))
+    return false;
+  if (into.take_mark(order.mark))
+    return true;
+  monitor::log().warn("worker {} sees {}, but what it writes there does not "
+                      "arrive here: it has a copy of that folder, or an "
+                      "overlay over it; its part is fetched",
+                      from.worker(), into.file().string());
+  order.gone = true;
+  (void)answer_to(from, mark_blob(order));
+  return false;
+}
+
+std::optional<std::string> order_written(holder_client& from,
+                                         const std::string& image,
+                                         const byte_range& part,
+                                         const data::unfinished_state& into,
+                                         bool checked) {
+  return answer_to(
+      from, write_blob({image, part, {into.file(), into.token()}, checked}));
 }
 
 std::string bring(holder_client& from, const std::string& image,

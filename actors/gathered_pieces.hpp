@@ -56,9 +56,12 @@ void for_all(size_t count, size_t threads, const Work& work) {
 void named(const std::string& what, const image_holder& worker,
            const std::string& then, const std::function<void()>& work);
 
+/// The worker sees the file, and what it writes there arrives here: it has left
+/// a mark. Else the log says why not, unless the file is just not there.
+bool writes_into(holder_client& from, const data::unfinished_state& into);
 /// The worker writes these bytes: their checksum, if they are to be checked.
 /// Nothing: it does not see the file, or cannot write there, which the log
-/// says.
+/// says. Precondition: writes_into().
 std::optional<std::string> order_written(holder_client& from,
                                          const std::string& image,
                                          const byte_range& part,

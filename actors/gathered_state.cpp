@@ -103,12 +103,13 @@ gathered_state::write(const data::unfinished_state& into) {
   return out;
 }
 
-/// False: the worker does not see the file.
+/// False: what the worker writes does not arrive in the file.
 bool gathered_state::write_there(source& from,
                                  const data::unfinished_state& into) const {
-  bool sees = true;
+  bool sees = false;
   with(from, [&] {
     const byte_range& part = from.has.part;
+    sees = writes_into(*from.client, into);
     for (uint64_t at = part.from; sees && at < part.to; at += piece_bytes)
       sees = order_written(*from.client, state_blob(after_),
                            {at, std::min(at + piece_bytes, part.to)}, into)

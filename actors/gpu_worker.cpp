@@ -265,6 +265,10 @@ void gpu_worker::on_assignment(const assignment& order) {
   monitor::log().info("run {}, generation {}: loading as {}.{}", order.run,
                       value(order.generation), order.name, order.incarnation);
   engine_->load(order);
+  if (!link_.takes(order.term))
+    monitor::log().warn("an order of an earlier coordinator is ignored: to "
+                        "load run {}, of term {}; {} leads since then",
+                        order.run, value(order.term), value(link_.me().term));
   keep_time();
 }
 

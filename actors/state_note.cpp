@@ -15,6 +15,8 @@ constexpr std::string_view blob_prefix = "checkpoint-";
 constexpr std::string_view note_suffix = "/note";
 constexpr std::string_view write_suffix = "/write ";
 constexpr std::string_view hash_prefix = "model/hash ";
+constexpr std::string_view mark_prefix = "mark ";
+constexpr std::string_view unmark_prefix = "unmark ";
 constexpr std::string_view checked = "checked";
 constexpr std::string_view plain = "plain";
 constexpr uint64_t part_page_bytes = 4096;
@@ -128,6 +130,25 @@ std::optional<std::string> image_of_note(std::string_view name) {
     return std::nullopt;
   name.remove_suffix(note_suffix.size());
   return std::string(name);
+}
+
+std::string mark_blob(const mark_order& what) {
+  return std::string(what.gone ? unmark_prefix : mark_prefix) + what.mark +
+         " " + what.to.token + " " + what.to.file.string();
+}
+
+std::optional<mark_order> read_mark_order(std::string_view name) {
+  mark_order out;
+  out.gone = name.starts_with(unmark_prefix);
+  if (!out.gone && !name.starts_with(mark_prefix))
+    return std::nullopt;
+  name.remove_prefix((out.gone ? unmark_prefix : mark_prefix).size());
+  out.mark = next_word(name);
+  out.to.token = next_word(name);
+  out.to.file = name; // may have blanks
+  if (!data::is_mark(out.mark))
+    return std::nullopt;
+  return out;
 }
 
 std::string write_blob(const write_order& what) {

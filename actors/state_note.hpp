@@ -4,6 +4,7 @@
 ///
 ///   checkpoint-12@33554432   the bytes of the file from there on, a piece
 ///   checkpoint-12/note       a state_note
+///   mark ...                 show that what is written there arrives
 ///   checkpoint-12/write ...  write a piece into the coordinator's file
 ///   model/hash ...           go on with the hashes of all of it
 #pragma once
@@ -56,6 +57,16 @@ std::optional<step_number> step_of_state(std::string_view image);
 std::string note_blob(const std::string& image);
 /// Of which image a note is asked for; nothing: for none.
 std::optional<std::string> image_of_note(std::string_view name);
+
+/// "Leave this mark beside that file": before anything is written into it. The
+/// answer is a write_answer().
+struct mark_order {
+  data::shared_place to;
+  std::string mark;
+  bool gone = false; // it did not arrive: take it away again
+};
+std::string mark_blob(const mark_order& what);
+std::optional<mark_order> read_mark_order(std::string_view name);
 
 /// "Write these bytes of the image into this file yourself." No bytes: "do you
 /// see it, and is what you wrote on the disk?"

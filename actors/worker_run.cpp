@@ -57,6 +57,17 @@ std::optional<std::string> note(worker_run& run, const std::string& image) {
   return std::nullopt;
 }
 
+std::string marked(const mark_order& what) {
+  try {
+    const bool here = what.gone ? data::remove_mark(what.to, what.mark)
+                                : data::leave_mark(what.to, what.mark);
+    return write_answer(here ? std::optional<std::string>("") : std::nullopt,
+                        {});
+  } catch (const ballast_error& e) {
+    return write_answer({}, e.what_failed());
+  }
+}
+
 std::optional<std::string> written_piece(worker_run& run,
                                          const write_order& what) {
   try {
@@ -79,6 +90,8 @@ std::optional<std::string> hashed_piece(worker_run& run,
 }
 
 std::optional<std::string> piece(worker_run& run, const std::string& name) {
+  if (const auto order = read_mark_order(name))
+    return marked(*order);
   if (const auto image = image_of_note(name))
     return note(run, *image);
   if (const auto order = read_write_order(name))

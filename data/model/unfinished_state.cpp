@@ -25,6 +25,10 @@ fs::path token_beside(const fs::path& file) {
   return file.parent_path() / "token";
 }
 
+fs::path mark_beside(const fs::path& file, const std::string& mark) {
+  return file.parent_path() / ("mark-" + mark);
+}
+
 std::string new_token() {
   std::random_device random;
   std::string out;
@@ -72,6 +76,12 @@ void unfinished_state::write(uint64_t at, std::string_view bytes) const {
                           SYNC_FILE_RANGE_WRITE);
 }
 
+/// By its name alone, which nobody has looked for before: no file system that
+/// keeps for a while what it found has an answer to it.
+bool unfinished_state::take_mark(const std::string& mark) const {
+  return ::unlink(mark_beside(file_, mark).c_str()) == 0;
+}
+
 void unfinished_state::end() const {
   reach_writing(points_.sync, file_);
   if (::fdatasync(fd_.get()) != 0)
@@ -86,6 +96,29 @@ bool sees(const shared_place& place) {
   in.read(found.data(), std::streamsize(found.size()));
   found.resize(size_t(std::max<std::streamsize>(in.gcount(), 0)));
   return !place.token.empty() && found == place.token;
+}
+
+std::string new_mark() {
+  return new_token();
+}
+
+/// A file is made of it.
+bool is_mark(std::string_view name) {
+  return !name.empty() && name.size() <= token_max &&
+         name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+bool leave_mark(const shared_place& place, const std::string& mark) {
+  if (!sees(place))
+    return false;
+  const fs::path path = mark_beside(place.file, mark);
+  if (!open_to_write(path, O_CREAT | O_EXCL))
+    writing_failed(path, "make");
+  return true;
+}
+
+bool remove_mark(const shared_place& place, const std::string& mark) {
+  return sees(place) && ::unlink(mark_beside(place.file, mark).c_str()) == 0;
 }
 
 part_writer::part_writer(const shared_place& place)

@@ -1,7 +1,8 @@
 /// The file of a state or a model under way: it has its size from the start,
 /// and its parts are written side by side, by threads of its owner or by other
-/// processes that see the same file system. What proves that they do is a token
-/// in a file beside it.
+/// processes that see the same file system. That they read it is proved by a
+/// token in a file beside it; that what they write arrives, by a mark that they
+/// leave there: of an overlay over the folder both sides see the token.
 ///
 /// Threads: the owner makes it and ends it, anyone writes. Throws
 /// ballast_error{disk_full, run_dir_unusable}.
@@ -33,6 +34,9 @@ public:
   uint64_t bytes() const { return bytes_; }
   const std::string& token() const { return token_; }
   void write(uint64_t at, std::string_view bytes) const;
+  /// Another process has left this mark beside the file, or it has not; it is
+  /// gone afterwards.
+  bool take_mark(const std::string& mark) const;
   /// All that was written here is on the disk; nobody writes from here on.
   void end() const;
 
@@ -51,6 +55,14 @@ struct shared_place {
 };
 /// The file is here, too.
 bool sees(const shared_place& place);
+
+/// The name of one that was never left anywhere.
+std::string new_mark();
+bool is_mark(std::string_view name);
+/// Leaves it beside the file. False: the file is not here.
+bool leave_mark(const shared_place& place, const std::string& mark);
+/// Likewise takes it away again, from where it did not arrive.
+bool remove_mark(const shared_place& place, const std::string& mark);
 
 /// Writes a part of it, past the page cache where that goes, which is when the
 /// bytes lie at whole pages here and there. One thread. Precondition:

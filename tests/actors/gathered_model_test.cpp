@@ -12,6 +12,8 @@
 #include "tests/store/temp_folder.hpp"
 
 #include <condition_variable>
+#include <filesystem>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <mutex>
 #include <string>
@@ -19,6 +21,9 @@
 
 namespace ballast::actors {
 namespace {
+
+using ::testing::Not;
+using ::testing::StartsWith;
 
 const std::string model_token = "secret";
 
@@ -58,7 +63,16 @@ struct model_worker {
   std::optional<std::string> answer(const std::string& what) {
     if (image_of_note(what))
       return model->note();
-    if (const auto order = read_write_order(what)) {
+    if (const auto order = read_mark_order(what)) {
+      const data::shared_place to = seen(order->to);
+      const bool here =
+          sees && (order->gone ? data::remove_mark(to, order->mark)
+                               : data::leave_mark(to, order->mark));
+      return write_answer(here ? std::optional<std::string>("") : std::nullopt,
+                          {});
+    }
+    if (auto order = read_write_order(what)) {
+      order->to = seen(order->to);
       if (!sees || !data::sees(order->to))
         return write_answer({}, {});
       return write_answer(written(*order), {});
@@ -72,7 +86,23 @@ struct model_worker {
     if (!read_piece_name(what, blob, at))
       return std::nullopt;
     ++fetched;
+    if (asked)
+      asked->come();
     return model->read(at);
+  }
+
+  /// As under an overlay: what is there, and what it writes stays here.
+  data::shared_place seen(const data::shared_place& there) const {
+    if (overlay.empty() || !data::sees(there))
+      return there;
+    const std::filesystem::path file = overlay / there.file.filename();
+    if (!data::sees({file, there.token}))
+      for (const std::filesystem::path& name :
+           {file.filename(), std::filesystem::path("token")})
+        std::filesystem::copy_file(
+            there.file.parent_path() / name, overlay / name,
+            std::filesystem::copy_options::overwrite_existing);
+    return {file, there.token};
   }
 
   std::string written(const write_order& order) {
@@ -95,8 +125,10 @@ struct model_worker {
   std::vector<float> mean{5};
   std::optional<served_model> model;
   bool sees = true;
+  std::filesystem::path overlay;  // over the folder of the file
   model_moment* before = nullptr; // it writes nothing
   model_moment* after = nullptr;  // it wrote something
+  model_moment* asked = nullptr;  // a piece was fetched
   std::atomic<int> pieces{0};
   std::atomic<int> fetched{0};
   std::unique_ptr<data::chunk_service> service; // ends first
@@ -180,6 +212,21 @@ TEST_F(gathered_models, are_fetched_from_who_does_not_see_the_file) {
   expect_the_model_of(a, gather({&a, &b}, a.digest()));
   EXPECT_GT(a.fetched, 0);
   EXPECT_EQ(a.pieces, 0);
+}
+
+TEST_F(gathered_models, are_fetched_from_who_writes_into_a_copy_of_the_file) {
+  model_worker a("a"), b("b");
+  const store::temp_folder copy;
+  b.overlay = copy.path();
+  expect_the_model_of(b, gather({&b}, ""));
+  EXPECT_EQ(b.pieces, 0);
+  for (const auto& left : std::filesystem::directory_iterator(b.overlay))
+    EXPECT_THAT(left.path().filename().string(), Not(StartsWith("mark-")));
+  model_moment b_is_asked;
+  a.before = &b_is_asked;
+  b.asked = &b_is_asked;
+  expect_the_model_of(a, gather({&a, &b}, a.digest()));
+  EXPECT_EQ(b.pieces, 0);
 }
 
 TEST_F(gathered_models, of_a_worker_that_is_gone_are_missed_by_its_name) {

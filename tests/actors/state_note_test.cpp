@@ -73,6 +73,23 @@ TEST(write_orders, are_nothing_else_that_is_asked_for) {
   }
 }
 
+TEST(mark_orders, are_read_as_they_were_written_whatever_the_path_is) {
+  for (const bool gone : {false, true}) {
+    const mark_order before{{"/a path/model/write 1 2 with@9/note", "token"},
+                            data::new_mark(),
+                            gone};
+    const auto after = read_mark_order(mark_blob(before));
+    ASSERT_TRUE(after);
+    EXPECT_EQ(after->mark, before.mark);
+    EXPECT_EQ(after->to.file, before.to.file);
+    EXPECT_EQ(after->to.token, before.to.token);
+    EXPECT_EQ(after->gone, gone);
+  }
+  for (const char* name : {"mark", "mark  t /f", "mark ../a t /f", "model@0",
+                           "checkpoint-3/write 0 1 plain t /f"})
+    EXPECT_FALSE(read_mark_order(name)) << name;
+}
+
 TEST(write_orders, are_answered_by_what_came_of_them) {
   EXPECT_EQ(read_write_answer(write_answer("0123456789abcdef", {})),
             "0123456789abcdef");

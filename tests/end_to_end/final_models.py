@@ -6,6 +6,7 @@ alone.
 import hashlib
 import subprocess
 import sys
+import tempfile
 import unittest
 
 from harness.jobs import emulated_job, merged
@@ -21,12 +22,21 @@ from safetensors.numpy import load_file  # noqa: E402
 
 PARAMETERS = 20_000_000  # three pieces
 HIDES = 'state=$1; shift; mount -t tmpfs none "$state" && exec "$@"'
+# What is there is seen; what is written there stays here.
+COVERS = """
+state=$1; shift
+mount -t tmpfs none /mnt && mkdir /mnt/upper /mnt/work &&
+layers="lowerdir=$state,upperdir=/mnt/upper,workdir=/mnt/work"
+mount -t overlay none -o "$layers" "$state" && exec "$@"
+"""
 
 
-def can_hide():
-    return subprocess.run(
-        ["unshare", "-m", "mount", "-t", "tmpfs", "none", "/mnt"],
-        capture_output=True, check=False).returncode == 0
+def can(script):
+    """Whether this machine lets us mount that."""
+    with tempfile.TemporaryDirectory() as folder:
+        return subprocess.run(
+            ["unshare", "-m", "sh", "-c", script, "sh", folder, "true"],
+            capture_output=True, check=False).returncode == 0
 
 
 class Models(Cluster):
@@ -50,11 +60,12 @@ class Models(Cluster):
         self.audit(run)
         return found.hexdigest()
 
-    def blind(self, name):
-        """A node for which the coordinator's files are not there."""
+    def behind(self, script, name):
+        """A node that has another view of the coordinator's files."""
         self.start("node", "--join", self.address, "--name", name,
-                   wrapper=("unshare", "-m", "sh", "-c", HIDES, "sh",
+                   wrapper=("unshare", "-m", "sh", "-c", script, "sh",
                             str(self.state)))
+        wait_until(lambda: name in self.members(), "the node")
 
     def test_of_several_workers_is_that_of_one(self):
         alone = self.hash_of(self.run_job(self.job(1)))
@@ -62,17 +73,29 @@ class Models(Cluster):
         self.assertEqual(self.hash_of(self.run_job(self.job(2))), alone)
         self.hash_of(self.run_job(self.job(3)))
 
-    @unittest.skipUnless(can_hide(), "mounting in a namespace is not permitted")
+    @unittest.skipUnless(can(HIDES), "mounting in a namespace is not permitted")
     def test_comes_from_workers_that_do_not_see_where_it_is_written(self):
         expected = self.hash_of(self.run_job(self.job(1)))
-        self.blind("a")
-        wait_until(lambda: "a" in self.members(), "the node")
+        self.behind(HIDES, "a")
         self.assertEqual(self.hash_of(self.train(self.job(1))), expected)
-        self.blind("b")
-        wait_until(lambda: "b" in self.members(), "the other node")
+        self.behind(HIDES, "b")
         self.assertEqual(self.hash_of(self.train(self.job(2))), expected)
         self.nodes("c")
         self.hash_of(self.train(self.job(3)))
+
+    @unittest.skipUnless(can(COVERS), "an overlay is not permitted")
+    def test_comes_from_workers_whose_files_do_not_arrive(self):
+        job = merged(self.job(2), {
+            "train": {"epochs": 5},
+            "checkpoint": {"every_steps": 1, "every_s": 0}})
+        expected = self.hash_of(self.run_job(job))
+        self.behind(COVERS, "a")
+        self.nodes("b")
+        run = self.train(job)
+        self.assertEqual(self.hash_of(run), expected)
+        # The audit reads every byte of it.
+        self.assertTrue(list((run / "checkpoints").glob("step-*")))
+        self.assertIn("does not arrive here", self.coordinator.err)
 
 
 if __name__ == "__main__":

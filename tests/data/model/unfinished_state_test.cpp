@@ -90,6 +90,33 @@ TEST_F(unfinished_states, are_seen_by_nobody_who_has_another_token) {
   EXPECT_FALSE(sees({file.file(), file.token()}));
 }
 
+TEST_F(unfinished_states, know_whose_writing_arrives) {
+  const unfinished_state file(folder / "state", 10);
+  const shared_place place{file.file(), file.token()};
+  const std::string mark = new_mark();
+  EXPECT_TRUE(is_mark(mark));
+  EXPECT_FALSE(is_mark("../elsewhere"));
+  EXPECT_FALSE(is_mark(""));
+  EXPECT_FALSE(file.take_mark(mark)) << "nobody has left it";
+  ASSERT_TRUE(leave_mark(place, mark));
+  EXPECT_TRUE(file.take_mark(mark));
+  EXPECT_FALSE(file.take_mark(mark)) << "it counts once";
+  // All can be read in the copy, and nothing of what is written there arrives.
+  const fs::path copy = folder / "copy";
+  fs::create_directory(copy);
+  for (const char* name : {"state", "token"})
+    fs::copy(folder / name, copy / name);
+  const shared_place elsewhere{copy / "state", file.token()};
+  ASSERT_TRUE(leave_mark(elsewhere, mark));
+  EXPECT_FALSE(file.take_mark(mark));
+  EXPECT_TRUE(remove_mark(elsewhere, mark));
+  EXPECT_FALSE(leave_mark({file.file(), "another"}, mark));
+  fs::remove_all(copy);
+  file.end();
+  EXPECT_FALSE(leave_mark(place, mark)) << "it is written";
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1);
+}
+
 TEST_F(unfinished_states, say_at_once_that_a_disk_is_full) {
   const store::small_disk full(4096);
   EXPECT_FAILURE(unfinished_state(folder / "state", 1 << 20), errc::disk_full,
