@@ -156,6 +156,7 @@ opening_result open_new_run(const coordinator_shell_config& config,
     auto record = std::make_shared<run_record>(
         order.what, order.folder, config.runs_folder, config.core.token,
         *config.addresses);
+    rise_to(least, *record, config);
     record->notices().tell_by(config.on_notice);
     open_copies(*record, order.what, record->name());
     return opened_run{std::move(record), order.what, std::nullopt};
@@ -166,6 +167,5 @@ opening_result open_past_run(const coordinator_shell_config& config,
                              const resume_run& order, term least) {
   return refusing([&] { return open_left_run(config, order, least); });
 }
-rise_to(least, *record, config);
 
 } // namespace ballast::actors
