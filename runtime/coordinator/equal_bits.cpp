@@ -26,8 +26,7 @@ std::string equal_bits::other_probe(const std::string& name,
          "), so the run could not end with the same weights: another kind of "
          "CPU, another build or library, or an environment variable of a "
          "library (MKL_*, OMP_*, DNNL_*, ATEN_*) on one of the two; compare "
-         "what `ballast doctor` prints on both, or set train.kernels to "
-         "\"portable\"";
+         "what `ballast doctor` prints on both";
 }
 
 equal_bits::finding equal_bits::take(const parameters_digested& what,

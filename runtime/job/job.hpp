@@ -118,9 +118,7 @@ struct train_spec {
   train_strategy strategy = train_strategy::allreduce;
   sample_order order = sample_order::local;
   reduction_kind reduction = reduction_kind::fused;
-  uint32_t leaves = 8; // of a step; order global
-  kernel_kind kernels = kernel_kind::native;
-  compression_kind compression = compression_kind::none;
+  uint32_t leaves = 8;              // of a step; order global
   uint32_t digest_every_steps = 50; // canonical; 0 = never
   collective_kind collective = collective_kind::automatic;
   uint32_t threads = 0; // compute threads a worker; 0 = cores / local workers

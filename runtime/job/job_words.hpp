@@ -173,25 +173,6 @@ template <>
 inline constexpr auto words_of<reduction_kind> =
     std::to_array<std::string_view>({"fused", "canonical"});
 
-/// Which instructions a pass may use: those of this CPU, or those of all.
-enum class kernel_kind : uint8_t { native, portable };
-template <>
-inline constexpr auto words_of<kernel_kind> =
-    std::to_array<std::string_view>({"native", "portable"});
-
-enum class compression_kind : uint8_t {
-  none,
-  bf16,
-  int8,
-  topk,
-  powersgd,
-  automatic
-};
-template <>
-inline constexpr auto words_of<compression_kind> =
-    std::to_array<std::string_view>({"none", "bf16", "int8", "topk", "powersgd",
-                                     "auto"});
-
 enum class collective_kind : uint8_t { automatic, ring, gloo, nccl };
 template <>
 inline constexpr auto words_of<collective_kind> =
