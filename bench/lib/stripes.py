@@ -127,7 +127,6 @@ def received(ballast, holders, number):
         run = cluster.ask("submit", path, "--set", f"/elastic/workers={holders}")
         cluster.until("steps", lambda: len(cluster.lines(run, "steps.jsonl")) >= 4)
         cluster.join(newcomer)
-        cluster.ask("ctl", "scale", f"workers={newcomer}")
         told = lambda: [e for e in cluster.lines(run, "events.jsonl") if e["kind"] == "state_received"]
         [event] = cluster.until("the state", told)
         return event["ms"] / 1e3, event["bytes"]
