@@ -9,7 +9,7 @@ import time
 
 from lib.measure import say, table
 from lib.state_job import MILLION, job
-from lib.two_hosts import NotHere
+from lib.two_hosts import NotHere, ip
 
 MBIT = 400  # out of each host that holds the state
 MILLIONS = 10  # parameters; AdamW: 120 MB
@@ -17,15 +17,6 @@ HOLDERS = (1, 3)
 RATIO_MIN = 2.5
 NAME, NET = "ballast-stripes", "10.250.0."
 WAIT_S = 120
-
-
-def ip(*words):
-    try:
-        done = subprocess.run(["ip", *words], capture_output=True, text=True)
-    except FileNotFoundError:
-        raise NotHere("no program `ip` (Debian package iproute2)") from None
-    if done.returncode != 0:
-        raise NotHere(f"ip {' '.join(words)}: {done.stderr.strip()}")
 
 
 def name(host):

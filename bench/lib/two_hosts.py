@@ -36,7 +36,7 @@ def command_on(host, *words):
     return there + [str(w) for w in words]
 
 
-def _ip(*words):
+def ip(*words):
     try:
         done = subprocess.run(["ip", *words], capture_output=True, text=True)
     except FileNotFoundError:
@@ -65,7 +65,7 @@ def two_hosts(wire, mbit, delay_us):
     cable = None
     try:
         for name in NAMES:
-            _ip("netns", "add", name)
+            ip("netns", "add", name)
         if delay_us:
             command = [wire, *NAMES, DEVICE, str(CABLE_MBIT), str(delay_us)]
             cable = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
@@ -73,13 +73,13 @@ def two_hosts(wire, mbit, delay_us):
                 raise NotHere("the cable could not be laid; its last line says why")
         else:
             end = ["type", "veth", "peer", "name", DEVICE, "netns"]
-            _ip("link", "add", DEVICE, "netns", NAMES[0], *end, NAMES[1])
+            ip("link", "add", DEVICE, "netns", NAMES[0], *end, NAMES[1])
         for name in NAMES:
             _tc(name, "qdisc", "add", "dev", DEVICE, "root", "tbf", "rate", f"{mbit}mbit")
         for name, address in zip(NAMES, ADDRESSES):
-            _ip("-n", name, "link", "set", "lo", "up")
-            _ip("-n", name, "addr", "add", f"{address}/24", "dev", DEVICE)
-            _ip("-n", name, "link", "set", DEVICE, "up")
+            ip("-n", name, "link", "set", "lo", "up")
+            ip("-n", name, "addr", "add", f"{address}/24", "dev", DEVICE)
+            ip("-n", name, "link", "set", DEVICE, "up")
         yield
     finally:
         if cable:

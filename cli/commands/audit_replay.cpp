@@ -54,8 +54,8 @@ json job_again(const fs::path& folder) {
   return job;
 }
 
-void check_build(const fs::path& folder) {
-  const store::journal_content journal = store::read_journal(folder);
+void check_build(const fs::path& folder,
+                 const store::journal_content& journal) {
   if (journal.run && !journal.run->build.empty() &&
       journal.run->build != build_id())
     throw ballast_error(errc::other_build,
@@ -140,25 +140,26 @@ std::string last_line(const fs::path& log) {
 }
 
 /// Trains it; throws where that does not end well.
-void train(const fs::path& folder, const fs::path& room) {
-  std::ofstream(room / "job.json") << json_text(job_again(folder)) << "\n";
+void train(const json& job, const fs::path& folder, const fs::path& room) {
+  std::ofstream(room / "job.json") << json_text(job) << "\n";
   const fs::path run = room / "run";
   const fs::path log = room / "log";
   ending_signals signals;
   other_run child({"run", (room / "job.json").string(), "--run-dir",
                    run.string(), "--no-progress"},
                   log);
-  bool compared = false;
+  const std::string expected = content_of(folder);
+  std::string content; // empty: the data are not prepared yet
   while (true) {
-    if (!compared && !content_of(run).empty()) {
-      compared = true;
-      if (content_of(run) != content_of(folder))
+    if (content.empty()) {
+      content = content_of(run);
+      if (!content.empty() && content != expected)
         throw ballast_error(
             errc::invalid_job,
             folder.string() +
                 ": the data that /data names are not those that the run was "
                 "trained on (content " +
-                content_of(run) + ", not " + content_of(folder) +
+                content + ", not " + expected +
                 " of manifest.json); put the old ones in their place",
             "/data");
     }
@@ -241,12 +242,13 @@ void compare_models(const fs::path& folder, const fs::path& run,
 } // namespace
 
 replay_report replay_run(const fs::path& folder) {
-  (void)job_again(folder);
-  check_build(folder);
+  const json job = job_again(folder);
+  const store::journal_content journal = store::read_journal(folder);
+  check_build(folder, journal);
   replay_report out;
-  out.steps = value(store::read_journal(folder).committed);
+  out.steps = value(journal.committed);
   const data::rows_folder room = data::rows_folder::make();
-  train(folder, room.path());
+  train(job, folder, room.path());
   compare_digests(folder, room.path() / "run", out);
   compare_models(folder, room.path() / "run", out);
   return out;

@@ -104,15 +104,16 @@ double canonical::sum_of_losses(std::span<const double> by_leaf) const {
 
 void canonical::finish(worker::trailer& sums, std::span<float> statistics) {
   collectives::collective& group = *work_.group;
-  const bool lone = group.size() == 1;
-  if (!lone)
+  if (group.size() == 1) { // its gradients are where they belong
+    std::copy_n(room_.statistics_at(0), statistics.size(), statistics.data());
+  } else {
     group.sum_in_order(order_, room_.gradients_at(0), room_.gradient_stride,
                        work_.gradients, memory_.count, patience());
-  if (lone)
-    std::copy_n(room_.statistics_at(0), statistics.size(), statistics.data());
-  else if (!statistics.empty())
-    group.sum_in_order(order_, room_.statistics_at(0), room_.statistics_stride,
-                       statistics.data(), statistics.size(), patience());
+    if (!statistics.empty())
+      group.sum_in_order(order_, room_.statistics_at(0),
+                         room_.statistics_stride, statistics.data(),
+                         statistics.size(), patience());
+  }
   // Each leaf's loss is one rank's, and zero at all others: exact in any order.
   std::vector<double> small = losses_;
   small.insert(small.end(), sums.data(), sums.data() + worker::trailer::floats);

@@ -3,14 +3,9 @@
 #include "runtime/base/random.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 namespace ballast::gpu {
-
-collectives::deadline patience() {
-  return std::chrono::steady_clock::now() + std::chrono::hours(1);
-}
 
 fused::fused(const train_spec& how, const ledger::row_shape& row, model& of,
              compute_device& device, const arenas& memory, bucket_layout layout)

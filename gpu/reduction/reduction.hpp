@@ -16,6 +16,7 @@
 #include "runtime/ledger/ledger.hpp"
 #include "runtime/worker/trailer.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -66,6 +67,8 @@ public:
 
 /// Waiting for a living peer is no error, however slow it is: heartbeats detect
 /// its death. This only bounds a hang that nothing else would notice.
-collectives::deadline patience();
+inline collectives::deadline patience() {
+  return std::chrono::steady_clock::now() + std::chrono::hours(1);
+}
 
 } // namespace ballast::gpu
