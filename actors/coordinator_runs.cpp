@@ -20,13 +20,13 @@ failure coordinator_shell::busy() {
 failure coordinator_shell::submit(const submit_job& order) {
   if (failure refused = busy())
     return refused;
-  return lead(open_new_run(config_, order));
+  return lead(open_new_run(config_, order, core().config.term));
 }
 
 failure coordinator_shell::resume_past(const resume_run& order) {
   if (failure refused = busy())
     return refused;
-  return lead(open_past_run(config_, order));
+  return lead(open_past_run(config_, order, core().config.term));
 }
 
 /// From now on this is the run.
@@ -47,7 +47,7 @@ failure coordinator_shell::lead(opening_result opened) {
                     record().token());
   else
     (void)coordinator::submit(core(), run.what, record().name(),
-                              record().term());
+                              record().term(), record().token());
   perform_decided();
   return {};
 }

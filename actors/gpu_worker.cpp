@@ -251,6 +251,10 @@ void gpu_worker::keep_time() {
 // -- orders -------------------------------------------------------------------
 
 void gpu_worker::on_assignment(const assignment& order) {
+  if (!link_.takes(order.term))
+    monitor::log().warn("an order of an earlier coordinator is ignored: to "
+                        "load run {}, of term {}; {} leads since then",
+                        order.run, value(order.term), value(link_.me().term));
   if (link_.on_assignment(order).what != link_step::take)
     return;
   end_fragments();

@@ -18,8 +18,16 @@ failure asks_too_much(const job& what, const coordinator_shell_config& config) {
                              : failure{};
 }
 
+/// Before anything is told of it.
+void rise_to(term least, run_record& run,
+             const coordinator_shell_config& config) {
+  if (least > run.term())
+    run.announce(*config.addresses, least);
+}
+
 opening_result begin_again(const coordinator_shell_config& config,
-                           const std::string& folder, std::optional<job> what) {
+                           const std::string& folder, std::optional<job> what,
+                           term least) {
   if (!what) {
     std::ifstream file(folder + "/job.json");
     std::string text(std::istreambuf_iterator<char>(file), {});
@@ -35,6 +43,7 @@ opening_result begin_again(const coordinator_shell_config& config,
   }
   auto record = run_record::begin_again(*what, folder, config.core.token,
                                         *config.addresses);
+  rise_to(least, *record, config);
   record->notices().tell_by(config.on_notice);
   return opened_run{std::move(record), *what, std::nullopt,
                     "the run in " + folder +
@@ -43,7 +52,7 @@ opening_result begin_again(const coordinator_shell_config& config,
 }
 
 opening_result open_left_run(const coordinator_shell_config& config,
-                             const resume_run& order) {
+                             const resume_run& order, term least) {
   const std::string& folder = order.folder;
   const std::optional<job>& wanted = order.what;
   // Not when a coordinator replaces one that died: that run has begun here.
@@ -52,7 +61,7 @@ opening_result open_left_run(const coordinator_shell_config& config,
       return refused;
   std::optional<store::journal_content> found = look_for_run(folder);
   if (!found)
-    return begin_again(config, folder, wanted);
+    return begin_again(config, folder, wanted, least);
   if (auto why = other_build(*found->run, config.core.build_id); !why.empty())
     return failure{errc::other_build, folder + ": " + why, {}};
   if (wanted)
@@ -61,6 +70,7 @@ opening_result open_left_run(const coordinator_shell_config& config,
   opened_run out;
   out.record = std::make_shared<run_record>(std::filesystem::path(folder),
                                             *config.addresses);
+  rise_to(least, *out.record, config);
   out.record->notices().tell_by(config.on_notice);
   coordinator::past_run past = out.record->past();
   if (wanted)
@@ -90,21 +100,22 @@ opening_result refusing(Open open) {
 } // namespace
 
 opening_result open_new_run(const coordinator_shell_config& config,
-                            const submit_job& order) {
+                            const submit_job& order, term least) {
   return refusing([&]() -> opening_result {
     if (failure refused = asks_too_much(order.what, config))
       return refused;
     auto record = std::make_shared<run_record>(
         order.what, order.folder, config.runs_folder, config.core.token,
         *config.addresses);
+    rise_to(least, *record, config);
     record->notices().tell_by(config.on_notice);
     return opened_run{std::move(record), order.what, std::nullopt};
   });
 }
 
 opening_result open_past_run(const coordinator_shell_config& config,
-                             const resume_run& order) {
-  return refusing([&] { return open_left_run(config, order); });
+                             const resume_run& order, term least) {
+  return refusing([&] { return open_left_run(config, order, least); });
 }
 
 } // namespace ballast::actors

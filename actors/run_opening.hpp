@@ -21,12 +21,13 @@ struct opened_run {
 };
 using opening_result = std::variant<opened_run, failure>;
 
-/// Refused: invalid_job, run_dir_*.
+/// Refused: invalid_job, run_dir_*. `least`: the highest term that this process
+/// has led a run with; here and below.
 opening_result open_new_run(const coordinator_shell_config& config,
-                            const submit_job& order);
+                            const submit_job& order, term least);
 /// Likewise, and other_build. Nothing was lost of a run that was killed before
 /// it began: that one begins again.
 opening_result open_past_run(const coordinator_shell_config& config,
-                             const resume_run& order);
+                             const resume_run& order, term least);
 
 } // namespace ballast::actors

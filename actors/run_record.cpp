@@ -153,7 +153,10 @@ run_record::run_record(const std::filesystem::path& folder,
   announce(addresses);
 }
 
-void run_record::announce(const coordinator_addresses& addresses) {
+void run_record::announce(const coordinator_addresses& addresses,
+                          ballast::term least) {
+  journal_.open().rise_to(least);
+  term_ = journal_.open().term();
   directory_.write_json("coordinator.json",
                         nlohmann::ordered_json{{"pid", getpid()},
                                                {"term", value(term_)},

@@ -61,6 +61,10 @@ public:
   begin_again(const job& what, const std::filesystem::path& folder,
               const std::string& token, const coordinator_addresses& addresses);
 
+  /// Says where its coordinator is, and that its term is that at least. Throws
+  /// disk_full, run_dir_unusable.
+  void announce(const coordinator_addresses& addresses,
+                ballast::term least = {});
   /// What the life before left.
   coordinator::past_run past();
   /// It does: how it ended counts no more. Before that nothing is changed.
@@ -118,7 +122,6 @@ private:
   /// Without a token: the one that the run began with.
   run_record(place where, const std::optional<std::string>& token);
   void begin(const job& what, const coordinator_addresses& addresses);
-  void announce(const coordinator_addresses& addresses);
 
   bool folder_was_there_;
   bool had_lock_;

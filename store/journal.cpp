@@ -205,6 +205,18 @@ ballast::term journal::term() const {
   return state_->term;
 }
 
+void journal::rise_to(ballast::term least) {
+  if (least <= state_->term)
+    return;
+  state_->set(durable::now);
+  sqlite::statement(*state_->db, "INSERT INTO term VALUES (?, ?, ?)")
+      .bind(1, value(least))
+      .bind(2, uint64_t(getpid()))
+      .bind(3, utc_time(wall_ns()))
+      .run();
+  state_->term = least;
+}
+
 void journal::record_run(const journaled_run& run) {
   state_->set(durable::now);
   if (one_number(*state_->db, "SELECT count(*) FROM run") != 0)

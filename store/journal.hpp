@@ -110,6 +110,9 @@ public:
   ~journal();
 
   ballast::term term() const;
+  /// A higher one for this life: whoever leads the run has led another one with
+  /// it, and workers that heard of that take no orders of a lower one.
+  void rise_to(ballast::term least);
 
   // -- decisions: on the disk on return ---
   /// Once per run directory.

@@ -107,6 +107,12 @@ void stop_preparing(coordinator_parts& p, const preparing& s) {
                 : "stopped before the first step");
 }
 
+/// Its workers load their first data, which may take long, or never end; none
+/// of them can have taken a step.
+bool loads_for_the_first_time(const opening& s) {
+  return s.members.from_seed && !s.recovery && !s.members.connects_since;
+}
+
 } // namespace
 
 failure ask(coordinator_parts& p, const note_request& what, instant) {
@@ -131,6 +137,10 @@ failure ask(coordinator_parts& p, const stop_run& what, instant) {
     p.command_all(command_kind::stop, "stop");
   else if (const preparing* s = p.members.in<preparing>())
     stop_preparing(p, *s);
+  else if (const opening* s = p.members.in<opening>();
+           s && loads_for_the_first_time(*s))
+    finish(p, run_phase::stopped, p.run.requests.stop_code(),
+           "stopped before the first step");
   else if (p.members.phase() == run_phase::finishing)
     p.run.requests.park(false); // then it ends here
   return {}; // of an opening, of a fence: taken up when that is done

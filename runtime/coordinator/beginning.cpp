@@ -10,14 +10,17 @@
 namespace ballast::coordinator {
 
 failure begin_run(coordinator_parts& p, const job& what,
-                  const std::string& name, term life) {
+                  const std::string& name, term life, std::string token) {
   if (p.members.active())
     return {errc::busy,
             "run " + p.run.spec.name + " is " +
                 ballast::to_string(p.members.phase()) +
                 ": this coordinator does one job at a time",
             {}};
-  p.config.term = life;
+  // Its workers may have heard of a higher one, in another run, and would take
+  // no order of this one.
+  p.config.term = std::max(p.config.term, life);
+  p.config.token = std::move(token);
   // One knob: the job's heartbeat is everybody's.
   p.config.heartbeat = std::chrono::milliseconds(what.elastic.heartbeat_ms);
   p.nodes.begin_run(p.config.heartbeat);
@@ -32,8 +35,8 @@ failure begin_run(coordinator_parts& p, const job& what,
 }
 
 failure submit(coordinator_parts& p, const job& what, const std::string& name,
-               term life) {
-  if (failure refused = begin_run(p, what, name, life))
+               term life, std::string token) {
+  if (failure refused = begin_run(p, what, name, life, std::move(token)))
     return refused;
   p.out.tell(
       events::coordinator_started{p.config.term, name, p.config.build_id});

@@ -73,8 +73,8 @@ void take_over_requests(coordinator_parts& p, const past_run& past,
 
 failure take_over(coordinator_parts& p, past_run past, term life,
                   std::string token) {
-  p.config.token = std::move(token);
-  if (failure refused = begin_run(p, past.what, past.name, life))
+  if (failure refused =
+          begin_run(p, past.what, past.name, life, std::move(token)))
     return refused;
   const step_number begun_step =
       past.steps.empty() ? step_number{} : past.steps.back().step;

@@ -65,9 +65,9 @@ void on(coordinator_parts& p, const Report& what, instant now) {
 
 // -- beginning.cpp, opening.cpp: from the job to the first step ---------------
 
-/// `life`: of the run's journal. A second job is refused.
+/// `life`: of the run's journal; `token`: of the run. A second job is refused.
 failure submit(coordinator_parts& p, const job& what, const std::string& name,
-               term life);
+               term life, std::string token);
 void on(coordinator_parts& p, data_prepared what, instant now);
 void on(coordinator_parts& p, const prepare_failed& what, instant now);
 void on(coordinator_parts& p, shares_placed what, instant now);
@@ -75,7 +75,7 @@ void on(coordinator_parts& p, const no_room_found& what, instant now);
 
 /// Everything of an earlier run is forgotten, or why there can be no other.
 failure begin_run(coordinator_parts& p, const job& what,
-                  const std::string& name, term life);
+                  const std::string& name, term life, std::string token);
 /// waiting -> opening, if enough workers are here.
 void form_generation(coordinator_parts& p);
 /// `common`: what the orders of one generation have in common, made once for

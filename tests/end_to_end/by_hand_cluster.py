@@ -12,8 +12,11 @@ class Cluster(BallastTest):
     def setUp(self):
         super().setUp()
         self.state = self.folder / "state"
+        self.lead()
+
+    def lead(self, listen=LOOPBACK):
         self.coordinator = self.start(
-            "node", "--coordinator", "--listen", LOOPBACK, "--http", LOOPBACK,
+            "node", "--coordinator", "--listen", listen, "--http", LOOPBACK,
             "--state", self.state)
         self.address = self.coordinator.said(r"coordinator (\S+)")[1]
         self.url = self.coordinator.said(r"http (\S+)")[1]

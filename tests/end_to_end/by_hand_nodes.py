@@ -134,6 +134,28 @@ class Training(Cluster):
         self.assertEqual(check_run(run, 256, 1).problems, [])
         self.assertTrue(keeps.running())
 
+    def test_the_next_job_of_a_coordinator_that_was_started_again(self):
+        nodes = self.nodes("a", "b")
+        self.submit(endless_job())
+        wait_until(lambda: self.status().get("step", 0) > 3, "some steps")
+        self.coordinator.signal(signal.SIGKILL)
+        self.coordinator.wait()
+        self.lead(self.address)
+        wait_until(lambda: self.status()["state"] == "training" and
+                   len(self.members()) == 2, "the nodes")
+        self.ctl("stop")
+        self.in_state("stopped")
+        run = self.train(emulated_job(500, workers=2))
+        self.assertEqual(check_run(run, 256, 1).problems, [])
+        # Nodes that know nothing of the first one take part as well.
+        for one in nodes:
+            one.signal(signal.SIGTERM)
+            one.wait()
+        self.nodes("c")
+        run = self.train(emulated_job(300, workers=1))
+        self.assertEqual(read_json(run / "report.json")["state"], "done")
+        self.assertEqual(read_json(run / "coordinator.json")["term"], 2)
+
     def test_a_job_with_too_few_nodes_keeps_its_state_and_waits(self):
         _, dies = self.nodes("keeps", "dies")
         self.submit(endless_job(elastic={"min_workers": 2}))

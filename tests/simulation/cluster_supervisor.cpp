@@ -107,7 +107,7 @@ void cluster::begin_run() {
   if (options_.supervised)
     for (uint32_t i = 1; i <= options_.workers; ++i)
       start_node("w" + std::to_string(i));
-  (void)submit(*core_, what_, name, term{++terms_});
+  (void)submit(*core_, what_, name, term{++terms_}, {});
   perform(box_.take());
 }
 
@@ -149,7 +149,7 @@ void cluster::restart_coordinator() {
   std::string name = "sim-" + std::to_string(run_number_);
   tick();
   if (disk_->plans.empty() && !options_.supervised)
-    (void)submit(*core_, what_, name, term{++terms_});
+    (void)submit(*core_, what_, name, term{++terms_}, {});
   else
     (void)take_over(*core_, remembered(), term{++terms_});
   perform(box_.take());

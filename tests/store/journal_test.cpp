@@ -160,6 +160,18 @@ TEST(journal, gives_everything_back_to_itself_a_live_reader_and_the_next_term) {
   expect_everything(book.content());
 }
 
+TEST(journal, rises_to_the_term_of_whoever_has_led_another_run) {
+  const temp_folder folder;
+  {
+    journal one = journal::open_for_writing(folder.path());
+    one.rise_to(term{5});
+    EXPECT_EQ(one.term(), term{5});
+    one.rise_to(term{3});
+    EXPECT_EQ(one.term(), term{5});
+  }
+  EXPECT_EQ(journal::open_for_writing(folder.path()).term(), term{6});
+}
+
 TEST(journal, has_one_writer_and_names_it) {
   temp_folder folder;
   journal book = journal::open_for_writing(folder.path());

@@ -42,8 +42,10 @@ public:
     failure refused;
     actions then;
   };
-  reply submit(const job& what, const std::string& name, term life) {
-    failure refused = coordinator::submit(*core_, what, name, life);
+  reply submit(const job& what, const std::string& name, term life,
+               std::string token = "t") {
+    failure refused =
+        coordinator::submit(*core_, what, name, life, std::move(token));
     return {std::move(refused), box_->take()};
   }
   reply resume(past_run past, term life, std::string token = {}) {

@@ -253,6 +253,48 @@ TEST_F(asking, who_resumes_what_nobody_is_left_of_wants_it_to_go_on) {
   EXPECT_FALSE(journaled[0].what.stop);
 }
 
+/// Placed, and its workers were told to load: what they were told.
+std::vector<send_assignment> load_first(driver& of, const std::string& run) {
+  for (const char* name : {"w1", "w2"})
+    of.join(name);
+  of.core.submit(small_job(2), run, term{1});
+  const auto place = pick<balance::place_shares>(
+      of.core.take(data_prepared{of.set()}, of.now));
+  EXPECT_EQ(place.size(), 1u);
+  std::vector<share_summary> counts;
+  for (worker_id who : place.at(0).workers)
+    counts.push_back({who, 0, 0});
+  return pick<send_assignment>(
+      of.core.take(shares_placed{of.first(place[0]), counts}, of.now));
+}
+
+// Their terms are those of one journal each; workers know one term.
+TEST_F(asking, the_next_job_of_a_restarted_coordinator_reaches_its_workers) {
+  ask(first_.core.ask(stop_run{false}));
+  past_.memberships.clear();
+  past_.plans.clear();
+  second_.core.resume(past_, term{2}, "of the run before");
+  second_.core.take(data_prepared{second_.set()}, {});
+  ASSERT_FALSE(second_.core.active());
+  const auto told = load_first(second_, "test-2");
+  ASSERT_THAT(told, SizeIs(2));
+  EXPECT_EQ(told[0].what.term, term{2});
+  EXPECT_EQ(told[0].what.token, "t");
+}
+
+TEST_F(asking, a_stop_while_workers_load_for_the_first_time_waits_for_none) {
+  driver d;
+  const auto told = load_first(d, "test-1");
+  auto stopped = d.core.ask(stop_run{false});
+  auto ended = pick<end_run>(stopped.then);
+  ASSERT_THAT(ended, SizeIs(1));
+  EXPECT_EQ(ended[0].state, "stopped");
+  EXPECT_EQ(ended[0].reason, "stopped before the first step");
+  auto commands = pick<send_command>(stopped.then);
+  ASSERT_THAT(commands, SizeIs(2));
+  EXPECT_EQ(commands[0].what.kind, command_kind::release);
+}
+
 TEST_F(asking, a_stop_counts_while_one_is_left_or_nobody_asked_again) {
   ask(first_.core.ask(stop_run{true}));
   for (bool again : {false, true}) {

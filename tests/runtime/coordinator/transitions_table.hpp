@@ -75,7 +75,7 @@ ask note           refused   acts      acts      acts      acts      acts      a
 ask pause          refused   acts      acts      acts      acts      acts      acts      notes     acts      refused   refused   refused
 ask resume         refused   refused   refused   refused   refused   refused   refused   training  refused   refused   refused   refused
 ask scale          refused   refused   refused   refused   refused   refused   refused   refused   refused   refused   refused   refused
-ask stop           refused   ended     ended     acts      acts      acts      acts      acts      acts      acts      acts      refused
+ask stop           refused   ended     ended     ended     acts      acts      acts      acts      acts      acts      acts      refused
 )";
   static const auto all = [] {
     std::map<std::string, std::map<std::string, std::string>> out;
