@@ -178,7 +178,7 @@ class TooSmall(MemoryTier):
     def job(self, **checkpoint):
         return job_of(2, 3, model={"parameters": 3_000_000}, checkpoint={
             "every_steps": 5, "every_s": 3600, **checkpoint},
-            trace_samples=False)
+            trace_samples=True)
 
     def test_who_asks_for_it_is_refused_with_the_numbers(self):
         run = self.folder / "run"
