@@ -251,5 +251,29 @@ TEST_F(memory_checkpoints, are_given_up_once_memory_is_full) {
   EXPECT_EQ(kept("disk"), "disk");
 }
 
+TEST_F(memory_checkpoints,
+       that_a_stopped_run_cannot_read_give_way_to_the_disk) {
+  begin();
+  kept("disk 1");
+  pass(2s);
+  kept("memory 2");
+  d.core.take(connection_lost{d.workers[0], closed}, d.now);
+  EXPECT_EQ(pick<publish_model>(d.core.ask(stop_run{true}, d.now).then)
+                .at(0)
+                .checkpoint,
+            "memory 2");
+  saved_model damaged;
+  damaged.problem = {errc::invalid_data, "it does not match", {}};
+  const actions out = d.core.take(damaged, d.now);
+  EXPECT_EQ(pick<refuse_checkpoint>(out).at(0).file, "memory 2");
+  EXPECT_EQ(pick<undo_steps>(out).at(0).to, step_number{1});
+  EXPECT_EQ(pick<publish_model>(out).at(0).checkpoint, "disk 1");
+  const auto ended = pick<end_run>(d.core.take(saved_model{}, d.now));
+  ASSERT_THAT(ended, SizeIs(1));
+  EXPECT_EQ(ended[0].state, "stopped");
+  EXPECT_EQ(ended[0].exit_code, 130);
+  EXPECT_THAT(ended[0].reason, HasSubstr("the model is that of step 1"));
+}
+
 } // namespace
 } // namespace ballast::coordinator
