@@ -20,6 +20,8 @@ public:
                          std::filesystem::path memory = "/dev/shm");
 
   const std::filesystem::path& path() const { return path_; }
+  /// It is there, and a folder of this user.
+  bool is_mine() const;
   /// True if it is there, and is ours from here on. Throws where it belongs to
   /// another user, or another process uses it.
   bool take();

@@ -15,14 +15,28 @@ namespace ballast::actors {
 
 /// What lies in memory is a gain where it is there, and nothing to stop for.
 run_checkpoints::stored run_checkpoints::in_memory() {
+  const data::checkpoint_store store(memory_.path());
+  out_of_reach_ = {};
   try {
     if (!memory_.take())
       return {};
-    const data::checkpoint_store store(memory_.path());
     store.remove_unfinished();
     return store.list();
   } catch (const ballast_error& e) {
-    monitor::log().warn("{}", e.what());
+    const stored there = store.list(); // as far as it can be read
+    const step_number newest =
+        there.empty() ? step_number{} : there.back().holds.step;
+    const step_number on_disk = saved_.empty() ? step_number{} : saved_.back();
+    std::string why = e.what();
+    if (newest > on_disk)
+      why += "; the checkpoint of step " + to_string(newest) +
+             " seems to lie there, where the newest on the disk is of step " +
+             to_string(on_disk);
+    // What a stranger puts there holds nobody up.
+    if (newest > on_disk && memory_.is_mine())
+      out_of_reach_ = {e.what_failed().code, why, {}};
+    else
+      notices_.warn(why);
     return {};
   }
 }
@@ -68,6 +82,8 @@ failure run_checkpoints::open_memory(uint64_t state_bytes) {
 /// Precondition: nobody else writes.
 void run_checkpoints::save_newest() {
   const stored there = in_memory();
+  if (out_of_reach_)
+    throw ballast_error(out_of_reach_);
   const step_number on_disk = saved_.empty() ? step_number{} : saved_.back();
   if (there.empty() || in_memory_.empty() ||
       there.back().holds.step != in_memory_.back() ||

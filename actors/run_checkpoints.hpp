@@ -36,6 +36,9 @@ public:
 
   /// Those that an earlier life left. Damaged ones are known from here on.
   void read(coordinator::past_run& out);
+  /// Why what lies in memory was not read, where that is newer than what is on
+  /// the disk. After read().
+  const failure& out_of_reach() const { return out_of_reach_; }
   /// Workers are going to load this state: it is in memory by then, or on its
   /// way there.
   void expect_load_of(const std::string& file);
@@ -91,6 +94,7 @@ private:
   std::vector<step_number> saved_;
   std::vector<step_number> in_memory_; // likewise
   memory_folder memory_;
+  failure out_of_reach_;
   bool closed_ = false;
   event_budget events_{40}; // of the thread that publishes them
   std::jthread ahead_;      // brings a file into memory

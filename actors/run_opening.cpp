@@ -73,6 +73,15 @@ opening_result open_left_run(const coordinator_shell_config& config,
   rise_to(least, *out.record, config);
   out.record->notices().tell_by(config.on_notice);
   coordinator::past_run past = out.record->past();
+  // Before anything is undone.
+  if (failure unread = out.record->checkpoints().out_of_reach()) {
+    if (order.again) {
+      unread.message += "; mend that, or remove the folder to go on from the "
+                        "disk";
+      return unread;
+    }
+    out.record->notices().warn(unread.message);
+  }
   if (wanted)
     past.what = as_begun(past.begun, *wanted);
   past.alive = order.alive;

@@ -159,6 +159,23 @@ class Everything(MemoryTier):
         self.assertIn("checksum", refused["reason"])
         self.ended_well(again, run, 40)
 
+    def test_a_folder_that_others_may_use_is_looked_at_before(self):
+        job = job_of(2, 40, checkpoint=SELDOM)
+        one, run = self.begin_with(job)
+        self.kill_all(one)
+        newest, steps = in_memory(run)[-1], self.committed(run)
+        memory_of(run).chmod(0o777)
+        refused = self.resume(job, run)
+        self.assertEqual(refused.wait(30), 2, refused)
+        for part in ("chmod 700", f"step {newest} ", "on the disk"):
+            self.assertIn(part, refused.last_line)
+        self.assertEqual(self.committed(run), steps)
+        memory_of(run).chmod(0o700)
+        again = self.resume(job, run)
+        [back] = self.undone(run)
+        self.assertEqual(back["to"], newest)
+        self.ended_well(again, run, 40)
+
     def test_a_stopped_run_has_its_last_state_on_the_disk(self):
         one, run = self.begin_with(job_of(2, 400, checkpoint=SELDOM))
         one.signal(signal.SIGINT)
