@@ -123,8 +123,16 @@ void memory_folder::check_room(uint64_t state_bytes) const {
 void memory_folder::open(uint64_t state_bytes) {
   const bool was_there = take();
   check_room(state_bytes);
-  if (was_there)
-    return;
+  if (!was_there)
+    make();
+}
+
+void memory_folder::make_again() {
+  if (!take())
+    make();
+}
+
+void memory_folder::make() {
   if (::mkdir(path_.c_str(), 0700) != 0)
     refuse(path_, std::strerror(errno));
   (void)take();

@@ -79,6 +79,16 @@ failure run_checkpoints::open_memory(uint64_t state_bytes) {
   }
 }
 
+bool run_checkpoints::memory_is_gone() {
+  const std::unique_lock guard(mutex_, std::try_to_lock);
+  if (!guard)
+    return false; // one is just being published
+  std::error_code none;
+  return in_memory_.empty() ||
+         !std::filesystem::exists(
+             memory_.path() / ("step-" + to_string(in_memory_.back())), none);
+}
+
 /// Precondition: nobody else writes.
 void run_checkpoints::save_newest() {
   const stored there = in_memory();
@@ -149,6 +159,7 @@ void run_checkpoints::undo_after(step_number to) {
 void run_checkpoints::refuse(const coordinator::refuse_checkpoint& what) {
   std::filesystem::path file(what.file);
   std::filesystem::path kept;
+  bool removed = false;
   const bool in_memory = file.parent_path().parent_path() == memory_.path();
   {
     std::lock_guard guard(mutex_);
@@ -158,7 +169,7 @@ void run_checkpoints::refuse(const coordinator::refuse_checkpoint& what) {
     };
     std::error_code ignored;
     if (in_memory) // whose room is for the next ones
-      std::filesystem::remove_all(file.parent_path(), ignored);
+      removed = std::filesystem::remove_all(file.parent_path(), ignored) > 0;
     else
       kept = data::checkpoint_store(directory_.checkpoints()).set_aside(file);
     std::erase_if(in_memory ? in_memory_ : saved_, is_it);
@@ -166,7 +177,9 @@ void run_checkpoints::refuse(const coordinator::refuse_checkpoint& what) {
   std::string shown = kept.lexically_relative(directory_.path()).string();
   notices_.warn("the run cannot go on from " + file.parent_path().string() +
                 ": " + what.reason +
-                (in_memory ? "; it is removed" : "; it is kept as " + shown));
+                (removed     ? "; it is removed"
+                 : in_memory ? ""
+                             : "; it is kept as " + shown));
   notices_.events()->append(coordinator::events::checkpoint_refused{
       file.parent_path().filename().string(), what.reason, shown});
 }
@@ -207,6 +220,8 @@ std::string run_checkpoints::write(const ledger::checkpoint_identity& after,
                                    const data::state_source& state,
                                    const publish_order& how) {
   auto begun = std::chrono::steady_clock::now();
+  if (how.in_memory)
+    memory_.make_again();
   const data::checkpoint_store store(how.in_memory ? memory_.path()
                                                    : directory_.checkpoints());
   store.stage(after, directory_.path().filename().string(), state);

@@ -53,6 +53,9 @@ public:
   /// Checkpoints may go to memory from here on, or why not: invalid_job with
   /// the numbers where they do not fit.
   failure open_memory(uint64_t state_bytes);
+  /// True: what was published there is not there, and was not taken away here.
+  /// False, too, while it is not known. Waits for nothing.
+  bool memory_is_gone();
   /// The run is over, and memory is given back. `keep`: it may go on; what only
   /// memory has goes to the disk before. Where that fails it stays, and a
   /// notice says where.

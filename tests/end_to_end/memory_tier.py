@@ -126,6 +126,32 @@ class AllWorkers(MemoryTier):
         self.assertEqual(again.wait(30), 130, again)
 
 
+    def test_what_somebody_removes_is_made_again(self):
+        one, run = self.begin_with(job_of(2, 60, checkpoint=SELDOM))
+        gone = in_memory(run)[-1]
+        forget(run)
+        [refused] = wait_until(lambda: self.events(run, "checkpoint_refused"),
+                               "the loss")
+        self.assertIn("removed", refused["reason"])
+        self.steps_behind_memory(run, gone)
+        self.assertEqual(self.events(run, "checkpoint_failed"), [])
+        self.all_workers_die(run)
+        [back] = self.undone(run)
+        self.assertGreater(back["to"], gone)
+        self.ended_well(one, run, 60)
+
+    def test_what_is_removed_is_not_gone_back_to(self):
+        seldom = {**SELDOM, "memory_every_s": 5}
+        one, run = self.begin_with(job_of(2, 100, checkpoint=seldom))
+        saved = on_disk(run)[-1]
+        forget(run)
+        wait_until(lambda: self.events(run, "checkpoint_refused"), "the loss")
+        self.all_workers_die(run)
+        [back] = self.undone(run)
+        self.assertEqual(back["to"], saved)
+        self.ended_well(one, run, 100)
+
+
 class Everything(MemoryTier):
     def test_a_resume_goes_on_from_memory(self):
         job = job_of(3, 40, checkpoint=SELDOM)
