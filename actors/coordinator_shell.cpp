@@ -38,6 +38,12 @@ bool summaries_due(const coordinator::coordinator_parts& core, uint64_t tick) {
   return tick % (waits ? 40 : 10) == 0 || !many_workers(core);
 }
 
+/// Others may clean up /dev/shm: before anything goes back to what is there.
+bool memory_is_gone(const coordinator_state& state) {
+  return state.core.members.active() && state.core.run.copies.in_memory() &&
+         state.record->checkpoints().memory_is_gone();
+}
+
 } // namespace
 
 // -- messages in --------------------------------------------------------------
@@ -138,6 +144,8 @@ void coordinator_shell::on_tick() {
   status_.reset();
   queue_.retry();
   prepare_again();
+  if (memory_is_gone(*state_))
+    tell_core(coordinator::memory_gone{});
   if (!queue_.waiting())
     tell_core(coordinator::clock_tick{});
   if (core().members.active())

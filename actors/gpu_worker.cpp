@@ -56,6 +56,20 @@ engine_listener listen(caf::actor_addr weak) {
               }};
 }
 
+/// Where this process sees that folder. It trains as well without.
+void log_beside_run(const std::filesystem::path& logs) {
+  std::error_code none;
+  if (!std::filesystem::is_directory(logs, none))
+    return;
+  try {
+    monitor::log_to_folder(logs);
+  } catch (const ballast_error& e) {
+    monitor::log().warn("{}; let this node write there, or read its log here: "
+                        "it goes to stderr alone",
+                        e.what());
+  }
+}
+
 /// Where most came from of what was read between the two.
 rows_source source_of(const data::bytes_read& before,
                       const data::bytes_read& now) {
@@ -251,6 +265,10 @@ void gpu_worker::keep_time() {
 // -- orders -------------------------------------------------------------------
 
 void gpu_worker::on_assignment(const assignment& order) {
+  if (!link_.takes(order.term))
+    monitor::log().warn("an order of an earlier coordinator is ignored: to "
+                        "load run {}, of term {}; {} leads since then",
+                        order.run, value(order.term), value(link_.me().term));
   if (link_.on_assignment(order).what != link_step::take)
     return;
   end_fragments();
@@ -259,9 +277,8 @@ void gpu_worker::on_assignment(const assignment& order) {
     config_.probes->set(
         std::make_shared<monitor::worker_probe>(order.run, order.name));
   std::filesystem::path logs = std::filesystem::path(order.run_folder) / "logs";
-  if (config_.log_to_folder && !order.run_folder.empty() &&
-      std::filesystem::is_directory(logs))
-    monitor::log_to_folder(logs);
+  if (config_.log_to_folder && !order.run_folder.empty())
+    log_beside_run(logs);
   monitor::log().info("run {}, generation {}: loading as {}.{}", order.run,
                       value(order.generation), order.name, order.incarnation);
   engine_->load(order);

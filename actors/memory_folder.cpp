@@ -62,6 +62,12 @@ memory_folder::memory_folder(const fs::path& run_directory, fs::path memory)
     : run_(real_path(run_directory)), memory_(std::move(memory)),
       path_(memory_ / name_of(run_)) {}
 
+bool memory_folder::is_mine() const {
+  struct stat about {};
+  return ::lstat(path_.c_str(), &about) == 0 && S_ISDIR(about.st_mode) &&
+         about.st_uid == ::geteuid();
+}
+
 bool memory_folder::take() {
   struct stat about {};
   if (::lstat(path_.c_str(), &about) != 0) {
@@ -72,9 +78,14 @@ bool memory_folder::take() {
   }
   if (!S_ISDIR(about.st_mode))
     refuse(path_, "it is no folder; remove it");
-  if (about.st_uid != ::geteuid() || (about.st_mode & 077) != 0)
-    refuse(path_, "it belongs to another user, or others may write into it; "
-                  "remove it");
+  if (about.st_uid != ::geteuid())
+    refuse(path_, "it belongs to user " + std::to_string(about.st_uid) +
+                      "; if it is yours, `chown " +
+                      std::to_string(::geteuid()) + " " + path_.string() +
+                      "`, else have it removed");
+  if ((about.st_mode & 077) != 0)
+    refuse(path_, "others than its owner may use it; `chmod 700 " +
+                      path_.string() + "`");
   if (ours_)
     return true;
   store::file_lock lock(path_ / lock_name,
@@ -112,8 +123,16 @@ void memory_folder::check_room(uint64_t state_bytes) const {
 void memory_folder::open(uint64_t state_bytes) {
   const bool was_there = take();
   check_room(state_bytes);
-  if (was_there)
-    return;
+  if (!was_there)
+    make();
+}
+
+void memory_folder::make_again() {
+  if (!take())
+    make();
+}
+
+void memory_folder::make() {
   if (::mkdir(path_.c_str(), 0700) != 0)
     refuse(path_, std::strerror(errno));
   (void)take();

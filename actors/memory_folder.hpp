@@ -20,6 +20,8 @@ public:
                          std::filesystem::path memory = "/dev/shm");
 
   const std::filesystem::path& path() const { return path_; }
+  /// It is there, and a folder of this user.
+  bool is_mine() const;
   /// True if it is there, and is ours from here on. Throws where it belongs to
   /// another user, or another process uses it.
   bool take();
@@ -27,11 +29,14 @@ public:
   /// what lies in it already counts. Throws also invalid_job, with the numbers,
   /// at /checkpoint/memory_every_s.
   void open(uint64_t state_bytes);
+  /// Where somebody has removed it since, it is made again. After open().
+  void make_again();
   /// With all that is in it, if it is ours.
   void remove();
 
 private:
   void check_room(uint64_t state_bytes) const;
+  void make();
 
   std::filesystem::path run_;
   std::filesystem::path memory_;

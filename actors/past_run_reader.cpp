@@ -6,10 +6,13 @@
 #include "store/json_lines.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <functional>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string>
 #include <utility>
 
 namespace ballast::actors {
@@ -61,6 +64,24 @@ uint64_t times_undone(const fs::path& file) {
   std::error_code none;
   const bool torn = fs::file_size(file, none) > 0 && !none;
   return std::max<uint64_t>(out, torn ? 1 : 0);
+}
+
+/// A damaged line is nothing to stop for: then a loss is told twice.
+std::set<std::pair<std::string, uint32_t>> lost_in(const fs::path& events) {
+  std::set<std::pair<std::string, uint32_t>> out;
+  std::ifstream in(events);
+  for (std::string text; std::getline(in, text);) {
+    if (text.find("\"worker_lost\"") == std::string::npos)
+      continue; // most are of something else
+    try {
+      const json line = json::parse(text);
+      if (line.at("kind") == "worker_lost")
+        out.emplace(line.at("worker").get<std::string>(),
+                    line.at("incarnation").get<uint32_t>());
+    } catch (const json::exception&) {
+    }
+  }
+  return out;
 }
 
 /// What was told of plans, and what balancing came to by those in force.
@@ -137,6 +158,7 @@ coordinator::past_run read_past_run(const fs::path& folder,
     out.recoveries.emplace_back(one.reason, one.ms);
   out.restarts.insert(journal.restarts.begin(), journal.restarts.end());
   read_told(journal, out);
+  out.lost = lost_in(folder / "events.jsonl");
   return out;
 }
 

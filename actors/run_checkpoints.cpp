@@ -17,14 +17,28 @@ namespace ballast::actors {
 
 /// What lies in memory is a gain where it is there, and nothing to stop for.
 run_checkpoints::stored run_checkpoints::in_memory() {
+  const data::checkpoint_store store(memory_.path());
+  out_of_reach_ = {};
   try {
     if (!memory_.take())
       return {};
-    const data::checkpoint_store store(memory_.path());
     store.remove_unfinished();
     return store.list();
   } catch (const ballast_error& e) {
-    monitor::log().warn("{}", e.what());
+    const stored there = store.list(); // as far as it can be read
+    const step_number newest =
+        there.empty() ? step_number{} : there.back().holds.step;
+    const step_number on_disk = saved_.empty() ? step_number{} : saved_.back();
+    std::string why = e.what();
+    if (newest > on_disk)
+      why += "; the checkpoint of step " + to_string(newest) +
+             " seems to lie there, where the newest on the disk is of step " +
+             to_string(on_disk);
+    // What a stranger puts there holds nobody up.
+    if (newest > on_disk && memory_.is_mine())
+      out_of_reach_ = {e.what_failed().code, why, {}};
+    else
+      notices_.warn(why);
     return {};
   }
 }
@@ -116,9 +130,21 @@ failure run_checkpoints::open_memory(uint64_t state_bytes) {
   }
 }
 
+bool run_checkpoints::memory_is_gone() {
+  const std::unique_lock guard(mutex_, std::try_to_lock);
+  if (!guard)
+    return false; // one is just being published
+  std::error_code none;
+  return in_memory_.empty() ||
+         !std::filesystem::exists(
+             memory_.path() / ("step-" + to_string(in_memory_.back())), none);
+}
+
 /// Precondition: nobody else writes.
 void run_checkpoints::save_newest() {
   const stored there = in_memory();
+  if (out_of_reach_)
+    throw ballast_error(out_of_reach_);
   const step_number on_disk = saved_.empty() ? step_number{} : saved_.back();
   if (there.empty() || in_memory_.empty() ||
       there.back().holds.step != in_memory_.back() ||
@@ -186,6 +212,7 @@ void run_checkpoints::undo_after(step_number to) {
 void run_checkpoints::refuse(const coordinator::refuse_checkpoint& what) {
   std::filesystem::path file(what.file);
   std::filesystem::path kept;
+  bool removed = false;
   const bool in_memory = file.parent_path().parent_path() == memory_.path();
   {
     std::lock_guard guard(mutex_);
@@ -195,7 +222,7 @@ void run_checkpoints::refuse(const coordinator::refuse_checkpoint& what) {
     };
     std::error_code ignored;
     if (in_memory) // whose room is for the next ones
-      std::filesystem::remove_all(file.parent_path(), ignored);
+      removed = std::filesystem::remove_all(file.parent_path(), ignored) > 0;
     else
       kept = data::checkpoint_store(directory_.checkpoints()).set_aside(file);
     std::erase_if(in_memory ? in_memory_ : saved_, is_it);
@@ -203,7 +230,9 @@ void run_checkpoints::refuse(const coordinator::refuse_checkpoint& what) {
   std::string shown = kept.lexically_relative(directory_.path()).string();
   notices_.warn("the run cannot go on from " + file.parent_path().string() +
                 ": " + what.reason +
-                (in_memory ? "; it is removed" : "; it is kept as " + shown));
+                (removed     ? "; it is removed"
+                 : in_memory ? ""
+                             : "; it is kept as " + shown));
   notices_.events()->append(coordinator::events::checkpoint_refused{
       file.parent_path().filename().string(), what.reason, shown});
 }
@@ -244,6 +273,8 @@ std::string run_checkpoints::write(const ledger::checkpoint_identity& after,
                                    const data::state_source& state,
                                    const publish_order& how) {
   auto begun = std::chrono::steady_clock::now();
+  if (how.in_memory)
+    memory_.make_again();
   const data::checkpoint_store store(how.in_memory ? memory_.path()
                                                    : directory_.checkpoints());
   store.stage(after, directory_.path().filename().string(), state);

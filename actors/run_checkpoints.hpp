@@ -44,6 +44,9 @@ public:
                      step_number last);
   /// Those that an earlier life left. Damaged ones are known from here on.
   void read(coordinator::past_run& out);
+  /// Why what lies in memory was not read, where that is newer than what is on
+  /// the disk. After read().
+  const failure& out_of_reach() const { return out_of_reach_; }
   /// Workers are going to load this state: it is in memory by then, or on its
   /// way there.
   void expect_load_of(const std::string& file);
@@ -58,6 +61,9 @@ public:
   /// Checkpoints may go to memory from here on, or why not: invalid_job with
   /// the numbers where they do not fit.
   failure open_memory(uint64_t state_bytes);
+  /// True: what was published there is not there, and was not taken away here.
+  /// False, too, while it is not known. Waits for nothing.
+  bool memory_is_gone();
   /// The run is over, and memory is given back. `keep`: it may go on; what only
   /// memory has goes to the disk before. Where that fails it stays, and a
   /// notice says where.
@@ -102,6 +108,7 @@ private:
   std::vector<step_number> saved_;
   std::vector<step_number> in_memory_; // likewise
   memory_folder memory_;
+  failure out_of_reach_;
   bool closed_ = false;
   event_budget events_{40}; // of the thread that publishes them
   std::jthread ahead_;      // brings a file into memory

@@ -119,6 +119,15 @@ opening_result open_left_run(const coordinator_shell_config& config,
     out.record->checkpoints().fetch_missing(
         wanted->checkpoint.copy_to, found->run->identity, found->committed);
   coordinator::past_run past = out.record->past();
+  // Before anything is undone.
+  if (failure unread = out.record->checkpoints().out_of_reach()) {
+    if (order.again) {
+      unread.message += "; mend that, or remove the folder to go on from the "
+                        "disk";
+      return unread;
+    }
+    out.record->notices().warn(unread.message);
+  }
   if (wanted)
     past.what = as_begun(past.begun, *wanted);
   open_copies(*out.record, past.what, past.name);

@@ -305,6 +305,11 @@ void run_record::discard() {
          name.find_first_not_of("0123456789", 1) == name.size() - 4))
       std::filesystem::remove(entry.path(), ignored);
   }
+  // Workers make them when they load; none of them has a step.
+  for (const auto& entry :
+       std::filesystem::directory_iterator(directory_.trace(), ignored))
+    if (entry.path().extension() == ".jsonl")
+      std::filesystem::remove(entry.path(), ignored);
   (void)fault_point("run.discard");
   // The folder was empty when this life took it.
   for (const char* name :

@@ -119,7 +119,7 @@ public:
     what.elastic.max_workers = workers;
     journal_->record_run({"bench-1", 1, set_.train_rows, to_json(what)});
     handle([&] {
-      (void)submit(core_, what, "bench-1", term{1});
+      (void)submit(core_, what, "bench-1", term{1}, {});
       perform(box_.take());
       tell(coordinator::data_prepared{summary_of(set_)});
     });

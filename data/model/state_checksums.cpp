@@ -63,7 +63,10 @@ nlohmann::json as_json(const state_checksums& what) {
 state_checksums checksums_beside(const std::filesystem::path& state) {
   const std::filesystem::path manifest = state.parent_path() / "manifest.json";
   std::ifstream in(manifest);
-  std::string why = no_checksum;
+  std::error_code none;
+  std::string why = in || std::filesystem::exists(manifest, none)
+                        ? no_checksum
+                        : "is missing";
   if (auto out = checksums_in(nlohmann::json::parse(in, nullptr, false), why))
     return *out;
   throw ballast_error(errc::invalid_data, manifest.string() + " " + why);

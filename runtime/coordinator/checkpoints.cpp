@@ -13,6 +13,8 @@ constexpr size_t copies_max = 8;
 /// could not be fetched.
 constexpr uint32_t attempts_max = 10;
 constexpr std::chrono::seconds retry{1};
+/// What fills a memory is there for longer than a moment, as a rule.
+constexpr std::chrono::minutes memory_retry{2};
 
 } // namespace
 
@@ -27,32 +29,66 @@ const restart_point& checkpoints::newest_on_disk() const {
                        [](const restart_point& one) { return !one.in_memory; });
 }
 
-std::optional<step_number> checkpoints::newest_in_memory() const {
+const restart_point* checkpoints::in_memory() const {
   for (auto it = points_.rbegin(); it != points_.rend(); ++it)
     if (it->in_memory)
-      return it->step();
+      return &*it;
+  return nullptr;
+}
+
+std::optional<step_number> checkpoints::newest_in_memory() const {
+  if (const restart_point* there = in_memory())
+    return there->step();
   return memory_ == memory::used ? std::optional(step_number{}) : std::nullopt;
 }
 
-bool checkpoints::ask_for_memory() {
+bool checkpoints::ask_for_memory(uint64_t state_bytes) {
   if (memory_ != memory::off)
     return false;
   memory_ = memory::asked;
+  state_bytes_ = state_bytes;
   return true;
 }
 
-bool checkpoints::memory_answered(bool room, const checkpoint_spec& how) {
+std::optional<uint64_t> checkpoints::ask_for_memory_again(instant now) {
+  if (memory_ != memory::given_up || !memory_again_ || now < *memory_again_)
+    return std::nullopt;
+  memory_again_.reset();
+  memory_ = memory::asked;
+  return state_bytes_;
+}
+
+checkpoints::memory_answer
+checkpoints::memory_answered(bool room, const checkpoint_spec& how,
+                             instant now) {
   if (memory_ != memory::asked)
-    return false;
-  memory_ = room ? memory::used : memory::given_up;
-  disk_every_ = std::chrono::seconds(how.every_s);
-  memory_every_ = std::chrono::seconds(how.in_memory_every_s());
-  return true;
+    return memory_answer::strange;
+  const bool again = memory_every_.count() > 0;
+  if (!again) {
+    disk_every_ = std::chrono::seconds(how.every_s);
+    memory_every_ = std::chrono::seconds(how.in_memory_every_s());
+  }
+  memory_ = memory::used;
+  if (!room)
+    give_up_memory(now);
+  return again ? memory_answer::again : memory_answer::first;
 }
 
-void checkpoints::give_up_memory() {
-  if (memory_ == memory::used)
-    memory_ = memory::given_up;
+void checkpoints::give_up_memory(instant now) {
+  if (memory_ != memory::used)
+    return;
+  memory_ = memory::given_up;
+  memory_again_ = now + memory_retry;
+}
+
+std::vector<std::string> checkpoints::forget_memory() {
+  std::vector<std::string> out;
+  std::erase_if(points_, [&](const restart_point& one) {
+    if (one.in_memory)
+      out.push_back(one.checkpoint);
+    return one.in_memory;
+  });
+  return out;
 }
 
 void checkpoints::committed(const restart_point& here, uint64_t every_steps) {

@@ -31,6 +31,8 @@ public:
   const restart_point& newest() const { return points_.back(); }
   /// Without those in memory.
   const restart_point& newest_on_disk() const;
+  /// Null: none is there.
+  const restart_point* in_memory() const;
   /// 0: none yet. Nothing: none is there, and none will be.
   std::optional<step_number> newest_in_memory() const;
   /// `lineage`: before the first step.
@@ -45,12 +47,20 @@ public:
   std::string drop_newest();
 
   // -- memory
-  /// The answer to whether there is room is awaited, once.
-  bool ask_for_memory();
-  /// False: nobody asked.
-  bool memory_answered(bool room, const checkpoint_spec& how);
-  /// No copy goes there from here on.
-  void give_up_memory();
+  /// The answer to whether there is room for states of so many bytes is
+  /// awaited, once.
+  bool ask_for_memory(uint64_t state_bytes);
+  /// Likewise, some minutes after memory was given up: for so many bytes.
+  std::optional<uint64_t> ask_for_memory_again(instant now);
+  enum class memory_answer { strange, first, again };
+  /// `strange`: nobody asked.
+  memory_answer memory_answered(bool room, const checkpoint_spec& how,
+                                instant now);
+  std::chrono::seconds memory_every() const { return memory_every_; }
+  /// No copy goes there until it is asked for again.
+  void give_up_memory(instant now);
+  /// What is there is gone: its files.
+  std::vector<std::string> forget_memory();
   /// Precondition: one is on its way.
   bool on_its_way_to_memory() const { return way_.in_memory; }
 
@@ -125,6 +135,8 @@ private:
   std::optional<step_number> copied_; // not fetched yet
   generation copied_by_{};
   memory memory_ = memory::off;
+  uint64_t state_bytes_ = 0;
+  std::optional<instant> memory_again_; // given up: asked for again then
   std::chrono::seconds disk_every_{0};
   std::chrono::seconds memory_every_{0};
   std::optional<instant> disk_at_; // the newest that went there was begun

@@ -117,9 +117,28 @@ void ask_again_for_model(coordinator_parts& p, instant now) {
 
 namespace {
 
+/// The newest checkpoint is not what was saved: the model is that of the one
+/// before.
+void pass_over_newest(coordinator_parts& p, const failure& why) {
+  const std::string reason = "the checkpoint of step " +
+                             to_string(p.run.copies.newest().step()) +
+                             " cannot be read: " + why.message;
+  p.out.put(refuse_checkpoint{p.run.copies.drop_newest(), why.message});
+  const restart_point point = p.run.copies.newest();
+  if (p.run.steps.last().step > point.step())
+    p.out.put(undo_steps{point.step(), point.tally.last.epoch, reason});
+  p.run.steps.go_back(point);
+  p.members.become(waiting{});
+  end_without_holders(p, reason);
+}
+
 /// That of a checkpoint.
 void checkpoint_model_saved(coordinator_parts& p, std::string reason,
                             const saved_model& what) {
+  // Beside it and the seed.
+  const bool has_another = p.run.copies.points().size() > 2;
+  if (what.problem.code == errc::invalid_data && has_another)
+    return pass_over_newest(p, what.problem);
   if (what.problem)
     return fail(p,
                 {what.problem.code, reason + ": " + what.problem.message, {}});

@@ -64,6 +64,8 @@ struct checkpoint_written {
 struct memory_opened {
   failure problem;
 };
+/// The checkpoint in memory is not there any more: somebody has removed it.
+struct memory_gone {};
 /// Something outside the core went wrong: disk full, shard manager down.
 struct outside_trouble {
   failure why;
@@ -81,7 +83,7 @@ using coordinator_event = decltype(joined(
     std::variant<heartbeat, connection_lost, process_ended, leave_announced,
                  data_prepared, prepare_failed, shares_placed, no_room_found,
                  balance::balance_answer, saved_model, checkpoint_written,
-                 memory_opened, outside_trouble, clock_tick>()));
+                 memory_opened, memory_gone, outside_trouble, clock_tick>()));
 
 // -- from users; the others are in runtime/messages/control_request.hpp -------
 

@@ -30,19 +30,39 @@ void use_disk_alone(coordinator_parts& p, const failure& why) {
 
 void consider_memory(coordinator_parts& p, uint64_t state_bytes) {
   if (state_bytes > 0 && p.run.spec.job.checkpoint.in_memory_every_s() > 0 &&
-      p.run.copies.ask_for_memory())
+      p.run.copies.ask_for_memory(state_bytes))
     p.out.put(open_memory{state_bytes});
 }
 
-void on(coordinator_parts& p, const memory_opened& what, instant) {
-  const checkpoint_spec& how = p.run.spec.job.checkpoint;
-  if (!p.members.active() ||
-      !p.run.copies.memory_answered(!what.problem, how) || !what.problem)
+void try_memory_again(coordinator_parts& p, instant now) {
+  if (!p.members.in<training>())
+    return;
+  if (const auto bytes = p.run.copies.ask_for_memory_again(now))
+    p.out.put(open_memory{*bytes});
+}
+
+void on(coordinator_parts& p, const memory_opened& what, instant now) {
+  using answer = checkpoints::memory_answer;
+  checkpoint_spec& how = p.run.spec.job.checkpoint;
+  if (!p.members.active())
+    return;
+  const answer found = p.run.copies.memory_answered(!what.problem, how, now);
+  if (found == answer::again && !what.problem)
+    how.memory_every_s = uint64_t(p.run.copies.memory_every().count());
+  // That there is still no room is no news.
+  if (found != answer::first || !what.problem)
     return;
   // A run that has begun is worth more than where its copies lie.
   if (how.memory_every_s && p.run.steps.last().step == step_number{})
     return fail(p, what.problem);
   use_disk_alone(p, what.problem);
+}
+
+void on(coordinator_parts& p, const memory_gone&, instant) {
+  if (!p.members.active())
+    return;
+  for (std::string& file : p.run.copies.forget_memory())
+    p.out.put(refuse_checkpoint{std::move(file), "somebody has removed it"});
 }
 
 void fetch_copy(coordinator_parts& p) {
@@ -98,6 +118,11 @@ bool full(const failure& problem) {
   return problem.code == errc::disk_full;
 }
 
+/// Of the folder, and not of whoever has the state.
+bool of_the_place(const failure& problem) {
+  return full(problem) || problem.code == errc::run_dir_unusable;
+}
+
 } // namespace
 
 void on(coordinator_parts& p, const checkpoint_written& what, instant now) {
@@ -113,8 +138,9 @@ void on(coordinator_parts& p, const checkpoint_written& what, instant now) {
   p.run.cost.saved(what.after.step, how == written::published, now);
   if (how == written::failed)
     p.out.tell(events::checkpoint_failed{what.after.step, what.problem});
-  if (failed && in_memory && full(what.problem)) {
-    p.run.copies.give_up_memory();
+  const bool no_memory = failed && in_memory && of_the_place(what.problem);
+  if (no_memory) {
+    p.run.copies.give_up_memory(now);
     use_disk_alone(p, what.problem);
   }
   if (how == written::published)
@@ -122,7 +148,7 @@ void on(coordinator_parts& p, const checkpoint_written& what, instant now) {
   // A part went with its worker, or the request was answered ok: soon again. A
   // full disk has been waited for.
   if ((how == written::failed || (failed && owes_copy(p))) &&
-      !full(what.problem))
+      !full(what.problem) && !no_memory)
     p.run.copies.try_again(now);
   fetch_copy(p);
   if (p.members.in<finishing>() && !p.run.copies.on_its_way())

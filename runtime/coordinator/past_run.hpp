@@ -57,6 +57,8 @@ struct past_run {
   std::map<epoch_number, uint64_t> evaluated_ns; // of those that were told
   std::set<step_number> restarts; // first steps behind a checkpoint
   std::vector<std::pair<std::string, double>> recoveries; // reason, ms
+  /// Those that an event tells the loss of: name and incarnation.
+  std::set<std::pair<std::string, uint32_t>> lost;
   /// Workers whose process may still live, by name; nothing: not known.
   std::optional<std::set<std::string>> alive;
   /// A user says that it is to go on, not whoever watched over it all the time.

@@ -196,6 +196,7 @@ void on(coordinator_parts& p, const clock_tick&, instant now) {
   go_on_waiting(p, attempt_due, now);
   conclude_refused(p, now);
   ask_again_for_model(p, now);
+  try_memory_again(p, now);
   if (p.members.active() && p.run.copies.due_again(now)) {
     fetch_copy(p);
     want_copy(p);

@@ -153,7 +153,7 @@ private:
       return;
     if (!past_.alive || past_.alive->contains(known.about.name))
       may_return.insert(who);
-    else
+    else if (!past_.lost.contains({known.about.name, known.incarnation}))
       p_.out.tell(events::worker_lost{known.about.name, known.incarnation,
                                       std::nullopt, losses::ended_unseen{}});
   }

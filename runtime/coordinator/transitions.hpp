@@ -18,7 +18,6 @@ namespace ballast::coordinator {
 using hello_answer = std::variant<welcome, failure>;
 
 // -- joining.cpp, losing.cpp, silence.cpp: nodes come and go ------------------
-
 /// A node introduces itself: it is taken in, or why not.
 hello_answer greet(coordinator_parts& p, const worker_hello& hello,
                    instant now);
@@ -47,7 +46,6 @@ void replace_workers(coordinator_parts& p);
 void forget_dead(coordinator_parts& p);
 
 // -- what workers report: each kind in the source of its topic ----------------
-
 template <class Report, class... Kinds>
 constexpr bool is_kind_of(const std::variant<Kinds...>*) {
   return (std::same_as<Report, Kinds> || ...);
@@ -157,8 +155,11 @@ void tell_plan(coordinator_parts& p, const ledger::plan& what,
 // -- going_back.cpp: checkpoints, and the way back to one ---------------------
 void on(coordinator_parts& p, const checkpoint_written& what, instant now);
 void on(coordinator_parts& p, const memory_opened& what, instant now);
+void on(coordinator_parts& p, const memory_gone&, instant now);
 /// The state has so many bytes: has memory room for checkpoints? Asked once.
 void consider_memory(coordinator_parts& p, uint64_t state_bytes);
+/// Where there was no room there may be some now.
+void try_memory_again(coordinator_parts& p, instant now);
 
 void fetch_copy(coordinator_parts& p);
 /// Rank 0 copies its state after the step in flight; of a generation that is
@@ -177,7 +178,6 @@ void part_from_all(coordinator_parts& p, instant now);
 void park(coordinator_parts& p);
 
 // -- ending.cpp ---------------------------------------------------------------
-
 void on(coordinator_parts& p, const saved_model& what, instant now);
 void on(coordinator_parts& p, const outside_trouble& what, instant now);
 

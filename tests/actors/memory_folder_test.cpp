@@ -90,6 +90,7 @@ TEST_F(memory_folder_of, strangers_is_refused) {
   fs::create_directory(one.path()); // others may write into it
   ::chmod(one.path().c_str(), 0777);
   EXPECT_EQ(refusal([&] { one.take(); }).code, errc::run_dir_unusable);
+  EXPECT_THAT(refusal([&] { one.take(); }).message, HasSubstr("`chmod 700 "));
   EXPECT_EQ(refusal([&] { one.open(1000); }).code, errc::run_dir_unusable);
   fs::remove(one.path());
   fs::create_directory_symlink(run_, one.path());

@@ -27,6 +27,13 @@ coordinator::past_run read(std::vector<store::journaled_telling> told,
                            const std::string& undone = "") {
   store::temp_folder folder;
   std::ofstream(folder / "steps.jsonl") << "";
+  std::ofstream(folder / "events.jsonl")
+      << R"({"kind":"worker_lost","worker":"w1","incarnation":2})"
+      << "\n"
+      << R"({"kind":"note","text":"\"worker_lost\" is in this"})"
+      << "\n"
+      << R"({"kind":"worker_lost","wor)"
+      << "\n";
   if (!undone.empty())
     std::ofstream(folder / "undone.jsonl") << undone;
   store::journal_content journal;
@@ -70,6 +77,11 @@ coordinator::past_run read(std::vector<store::journaled_telling> told,
     one.wall_ns = 1000;
   }
   return read_past_run(folder.path(), journal);
+}
+
+TEST(past_run_reader, says_of_which_losses_an_event_tells) {
+  const std::set<std::pair<std::string, uint32_t>> w1{{"w1", 2}};
+  EXPECT_EQ(read({}).lost, w1);
 }
 
 TEST(past_run_reader, says_of_which_plans_an_event_tells) {

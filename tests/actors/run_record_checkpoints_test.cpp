@@ -88,6 +88,17 @@ TEST_F(in_memory, are_removed_where_the_run_cannot_go_on_from_them) {
   EXPECT_EQ(on_disk(), steps{5});
 }
 
+TEST_F(in_memory, that_somebody_removed_are_missed_and_made_again) {
+  EXPECT_FALSE(kept().memory_is_gone());
+  std::filesystem::remove_all(memory_.parent_path());
+  EXPECT_TRUE(kept().memory_is_gone());
+  const auto newer = publish(9, true);
+  EXPECT_TRUE(std::filesystem::exists(newer));
+  EXPECT_FALSE(kept().memory_is_gone());
+  std::filesystem::remove_all(newer.parent_path());
+  EXPECT_TRUE(kept().memory_is_gone()) << "the folder above is there";
+}
+
 TEST_F(in_memory, stay_where_the_disk_does_not_take_them) {
   ASSERT_STREQ(arm_fault_points("checkpoint.write=eio@1"), "");
   kept().close(true);

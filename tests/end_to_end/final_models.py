@@ -29,6 +29,11 @@ mount -t tmpfs none /mnt && mkdir /mnt/upper /mnt/work &&
 layers="lowerdir=$state,upperdir=/mnt/upper,workdir=/mnt/work"
 mount -t overlay none -o "$layers" "$state" && exec "$@"
 """
+# What is there is seen, and nothing can be written there.
+READS = """
+state=$1; shift
+mount --bind "$state" "$state" && mount -o remount,bind,ro "$state" && exec "$@"
+"""
 
 
 def can(script):
@@ -62,10 +67,11 @@ class Models(Cluster):
 
     def behind(self, script, name):
         """A node that has another view of the coordinator's files."""
-        self.start("node", "--join", self.address, "--name", name,
-                   wrapper=("unshare", "-m", "sh", "-c", script, "sh",
-                            str(self.state)))
+        node = self.start("node", "--join", self.address, "--name", name,
+                          wrapper=("unshare", "-m", "sh", "-c", script, "sh",
+                                   str(self.state)))
         wait_until(lambda: name in self.members(), "the node")
+        return node
 
     def test_of_several_workers_is_that_of_one(self):
         alone = self.hash_of(self.run_job(self.job(1)))
@@ -96,6 +102,14 @@ class Models(Cluster):
         # The audit reads every byte of it.
         self.assertTrue(list((run / "checkpoints").glob("step-*")))
         self.assertIn("does not arrive here", self.coordinator.err)
+
+    @unittest.skipUnless(can(READS), "mounting in a namespace is not permitted")
+    def test_comes_from_workers_that_may_not_write_there(self):
+        expected = self.hash_of(self.run_job(self.job(1)))
+        node = self.behind(READS, "a")
+        self.assertEqual(self.hash_of(self.train(self.job(1))), expected)
+        self.assertIn("cannot write the log", node.err)
+        self.assertTrue(node.running())
 
 
 if __name__ == "__main__":

@@ -126,6 +126,32 @@ class AllWorkers(MemoryTier):
         self.assertEqual(again.wait(30), 130, again)
 
 
+    def test_what_somebody_removes_is_made_again(self):
+        one, run = self.begin_with(job_of(2, 60, checkpoint=SELDOM))
+        gone = in_memory(run)[-1]
+        forget(run)
+        [refused] = wait_until(lambda: self.events(run, "checkpoint_refused"),
+                               "the loss")
+        self.assertIn("removed", refused["reason"])
+        self.steps_behind_memory(run, gone)
+        self.assertEqual(self.events(run, "checkpoint_failed"), [])
+        self.all_workers_die(run)
+        [back] = self.undone(run)
+        self.assertGreater(back["to"], gone)
+        self.ended_well(one, run, 60)
+
+    def test_what_is_removed_is_not_gone_back_to(self):
+        seldom = {**SELDOM, "memory_every_s": 5}
+        one, run = self.begin_with(job_of(2, 100, checkpoint=seldom))
+        saved = on_disk(run)[-1]
+        forget(run)
+        wait_until(lambda: self.events(run, "checkpoint_refused"), "the loss")
+        self.all_workers_die(run)
+        [back] = self.undone(run)
+        self.assertEqual(back["to"], saved)
+        self.ended_well(one, run, 100)
+
+
 class Everything(MemoryTier):
     def test_a_resume_goes_on_from_memory(self):
         job = job_of(3, 40, checkpoint=SELDOM)
@@ -159,6 +185,23 @@ class Everything(MemoryTier):
         self.assertIn("checksum", refused["reason"])
         self.ended_well(again, run, 40)
 
+    def test_a_folder_that_others_may_use_is_looked_at_before(self):
+        job = job_of(2, 40, checkpoint=SELDOM)
+        one, run = self.begin_with(job)
+        self.kill_all(one)
+        newest, steps = in_memory(run)[-1], self.committed(run)
+        memory_of(run).chmod(0o777)
+        refused = self.resume(job, run)
+        self.assertEqual(refused.wait(30), 2, refused)
+        for part in ("chmod 700", f"step {newest} ", "on the disk"):
+            self.assertIn(part, refused.last_line)
+        self.assertEqual(self.committed(run), steps)
+        memory_of(run).chmod(0o700)
+        again = self.resume(job, run)
+        [back] = self.undone(run)
+        self.assertEqual(back["to"], newest)
+        self.ended_well(again, run, 40)
+
     def test_a_stopped_run_has_its_last_state_on_the_disk(self):
         one, run = self.begin_with(job_of(2, 400, checkpoint=SELDOM))
         one.signal(signal.SIGINT)
@@ -178,7 +221,7 @@ class TooSmall(MemoryTier):
     def job(self, **checkpoint):
         return job_of(2, 3, model={"parameters": 3_000_000}, checkpoint={
             "every_steps": 5, "every_s": 3600, **checkpoint},
-            trace_samples=False)
+            trace_samples=True)
 
     def test_who_asks_for_it_is_refused_with_the_numbers(self):
         run = self.folder / "run"

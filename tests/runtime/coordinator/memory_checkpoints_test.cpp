@@ -251,5 +251,75 @@ TEST_F(memory_checkpoints, are_given_up_once_memory_is_full) {
   EXPECT_EQ(kept("disk"), "disk");
 }
 
+TEST_F(memory_checkpoints, are_tried_again_some_minutes_after_it_was_full) {
+  begin();
+  kept("disk 1");
+  pass(2s);
+  copy();
+  written("", {errc::disk_full, "no space left", {}});
+  EXPECT_THAT(pick<open_memory>(pass(119s)), IsEmpty());
+  ASSERT_THAT(pick<open_memory>(pass(2s)), SizeIs(1));
+  const actions still = d.core.take(
+      memory_opened{{errc::invalid_job, "two of them need 2 kB", {}}}, d.now);
+  EXPECT_THAT(told<events::no_memory_checkpoints>(still), IsEmpty())
+      << "no news";
+  ASSERT_THAT(pick<open_memory>(pass(121s)), SizeIs(1));
+  d.core.take(memory_opened{}, d.now);
+  EXPECT_EQ(kept("disk 3"), "disk");
+  pass(2s);
+  EXPECT_EQ(kept("memory 4"), "memory");
+  EXPECT_EQ(d.core.run().spec.job.checkpoint.memory_every_s, 2u)
+      << "workers of the next generation copy as often";
+}
+
+TEST_F(memory_checkpoints, are_given_up_where_their_folder_cannot_be_made) {
+  begin();
+  kept("disk 1");
+  pass(2s);
+  copy();
+  const actions out = written("", {errc::run_dir_unusable, "read only", {}});
+  EXPECT_THAT(told<events::no_memory_checkpoints>(out), SizeIs(1));
+  EXPECT_THAT(told<events::checkpoint_failed>(pass(5s)), IsEmpty());
+  EXPECT_THAT(copy(), IsEmpty());
+}
+
+TEST_F(memory_checkpoints, that_are_removed_are_nothing_to_go_back_to) {
+  begin();
+  kept("disk 1");
+  pass(2s);
+  kept("memory 2");
+  const auto refused = pick<refuse_checkpoint>(d.core.take(memory_gone{}));
+  ASSERT_THAT(refused, SizeIs(1));
+  EXPECT_EQ(refused[0].file, "memory 2");
+  EXPECT_EQ(files(), (list{"", "disk 1"}));
+  EXPECT_EQ(d.core.run().copies.newest_in_memory(), step_number{0});
+  d.core.take(connection_lost{d.workers[0], closed}, d.now);
+  EXPECT_EQ(pick<serve_checkpoint>(d.join("w2").then).at(0).file, "disk 1");
+}
+
+TEST_F(memory_checkpoints,
+       that_a_stopped_run_cannot_read_give_way_to_the_disk) {
+  begin();
+  kept("disk 1");
+  pass(2s);
+  kept("memory 2");
+  d.core.take(connection_lost{d.workers[0], closed}, d.now);
+  EXPECT_EQ(pick<publish_model>(d.core.ask(stop_run{true}, d.now).then)
+                .at(0)
+                .checkpoint,
+            "memory 2");
+  saved_model damaged;
+  damaged.problem = {errc::invalid_data, "it does not match", {}};
+  const actions out = d.core.take(damaged, d.now);
+  EXPECT_EQ(pick<refuse_checkpoint>(out).at(0).file, "memory 2");
+  EXPECT_EQ(pick<undo_steps>(out).at(0).to, step_number{1});
+  EXPECT_EQ(pick<publish_model>(out).at(0).checkpoint, "disk 1");
+  const auto ended = pick<end_run>(d.core.take(saved_model{}, d.now));
+  ASSERT_THAT(ended, SizeIs(1));
+  EXPECT_EQ(ended[0].state, "stopped");
+  EXPECT_EQ(ended[0].exit_code, 130);
+  EXPECT_THAT(ended[0].reason, HasSubstr("the model is that of step 1"));
+}
+
 } // namespace
 } // namespace ballast::coordinator

@@ -295,6 +295,17 @@ TEST_F(asking, a_stop_while_workers_load_for_the_first_time_waits_for_none) {
   EXPECT_EQ(commands[0].what.kind, command_kind::release);
 }
 
+TEST_F(asking, who_resumes_hears_of_each_loss_once) {
+  past_.alive.emplace();
+  past_.lost = {{"w2", 1}};
+  second_.core.resume(past_, term{2});
+  std::vector<std::string> lost;
+  for (const events::worker_lost& one : told<events::worker_lost>(
+           second_.core.take(data_prepared{second_.set()}, second_.now)))
+    lost.push_back(one.worker);
+  EXPECT_THAT(lost, ElementsAre("w1", "w3"));
+}
+
 TEST_F(asking, a_stop_counts_while_one_is_left_or_nobody_asked_again) {
   ask(first_.core.ask(stop_run{true}));
   for (bool again : {false, true}) {

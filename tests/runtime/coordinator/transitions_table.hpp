@@ -62,6 +62,7 @@ state_copied       no_run    no_member no_member notes     notes     acts      a
 digested           no_run    no_member no_member acts      acts      acts      acts      acts      acts      acts      no_member no_run
 checkpoint_written no_run    not_asked not_asked not_asked not_asked not_asked not_asked not_asked not_asked not_asked not_asked no_run
 memory_opened      no_run    not_asked not_asked not_asked not_asked not_asked not_asked not_asked not_asked not_asked not_asked no_run
+memory_gone        no_run    not_here  not_here  not_here  not_here  not_here  not_here  not_here  not_here  not_here  not_here  no_run
 chunks_fetched     no_run    not_asked not_asked not_asked not_asked not_asked not_asked not_asked not_asked not_asked not_asked no_run
 balance_answer     no_run    not_asked not_asked not_asked not_asked not_asked not_asked not_asked not_asked not_asked not_asked no_run
 saved_model        no_run    not_asked not_asked not_asked not_asked not_asked not_asked not_asked not_asked ended     ended     no_run

@@ -308,6 +308,7 @@ const std::map<std::string, std::function<played(scene&)>> events_played{
        return take(in, checkpoint_written{{}, "file", {}});
      }},
     {"memory_opened", [](scene& in) { return take(in, memory_opened{}); }},
+    {"memory_gone", [](scene& in) { return take(in, memory_gone{}); }},
     {"chunks_fetched",
      [](scene& in) {
        chunks_fetched done;
