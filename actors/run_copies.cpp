@@ -121,7 +121,8 @@ void run_copies::take(step_number step, const fs::path& state) {
                {errc::busy,
                 "an earlier one was still being copied when step " +
                     to_string(step) + " was saved, which is copied instead",
-                {}});
+                {}},
+               overtaken_);
 }
 
 void run_copies::undo_after(step_number to) {
@@ -156,10 +157,11 @@ void run_copies::work() {
   changed_.notify_all();
 }
 
-void run_copies::not_copied(step_number step, const failure& why) {
+void run_copies::not_copied(step_number step, const failure& why,
+                            event_budget& of) {
   monitor::log().warn("the checkpoint of step {} is not copied: {}",
                       value(step), why.message);
-  if (may_tell(why.code == errc::busy ? overtaken_ : not_copied_))
+  if (may_tell(of))
     notices_.events()->append(
         coordinator::events::checkpoint_not_copied{step, why});
 }
@@ -203,7 +205,7 @@ void run_copies::attempt(const std::shared_ptr<order>& what) {
   }
   try {
     if (!undone)
-      not_copied(what->step, why);
+      not_copied(what->step, why, not_copied_);
     if (first)
       notices_.warn("the checkpoint of step " + to_string(what->step) +
                     " is not copied: " + why.message +
@@ -368,11 +370,13 @@ void run_copies::finish(const std::string& state, step_number last) {
     return;
   const std::stop_token stop = stop_.get_token();
   std::unique_lock lock(mutex_);
-  if (!waiting_ && !current_ && failed_) {
-    waiting_ = std::move(failed_);
+  const auto is_idle = [this] { return !waiting_ && !current_; };
+  changed_.wait(lock, stop, is_idle);
+  if (failed_) {
+    waiting_ = std::exchange(failed_, nullptr);
     changed_.notify_all();
+    changed_.wait(lock, stop, is_idle);
   }
-  changed_.wait(lock, stop, [this] { return !waiting_ && !current_; });
   const std::string to = status_.to;
   lock.unlock();
   if (stop.stop_requested())

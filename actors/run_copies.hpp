@@ -73,7 +73,7 @@ private:
                       const store::work_watch& stop);
   data::copy_place& place();
   nlohmann::ordered_json about() const;
-  void not_copied(step_number step, const failure& why);
+  void not_copied(step_number step, const failure& why, event_budget& of);
   uint64_t history() const;
   bool may_tell(event_budget& of);
 
@@ -89,8 +89,9 @@ private:
   std::shared_ptr<order> failed_; // the newest one, for another attempt
   uint64_t history_ = 0;          // grows whenever steps are undone
   coordinator::run_status::copies status_;
-  event_budget copied_{40};    // of events
-  event_budget overtaken_{40}; // by a newer one, of which more come
+  // Of events: those of one kind leave room for the others.
+  event_budget copied_{40};
+  event_budget overtaken_{40};
   event_budget not_copied_{40};
 
   std::stop_source stop_;

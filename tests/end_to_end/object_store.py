@@ -61,6 +61,13 @@ class Copies(Takeover):
     def copied(self, run):
         return [e["step"] for e in self.events(run, "checkpoint_copied")]
 
+    def not_copied(self, run, code):
+        """Why; others than those that a newer one overtook."""
+        return wait_until(
+            lambda: [e["message"]
+                     for e in self.events(run, "checkpoint_not_copied")
+                     if e["code"] == code], f"a copy to fail: {code}", 60)
+
     def begin_with(self, job, copies=3):
         one, run = self.begin(job)
         wait_until(lambda: len(self.copied(run)) >= copies, "copies")
@@ -205,10 +212,7 @@ class StoreAway(Copies):
     def test_training_goes_on_and_the_next_one_is_tried_again(self):
         one, run = self.begin_with(self.job(400, elastic={"workers": 2}))
         self.store.kill()
-        # Also those say so that were overtaken by the next one.
-        wait_until(lambda: any("does not answer" in one["message"] for one in
-                               self.events(run, "checkpoint_not_copied")),
-                   "a failure", 60)
+        self.assertIn("does not answer", self.not_copied(run, "unreachable")[0])
         stood = self.committed(run)
         wait_until(lambda: self.committed(run) > stood + 20, "steps")
         seen = wait_until(lambda: "does not answer" in
@@ -301,10 +305,9 @@ class Refused(Copies):
         self.kill_all(other)
         before = self.in_store()
         again = self.resume(self.job(400), its_run)
-        wait_until(lambda: self.events(its_run, "checkpoint_not_copied"),
-                   "a refusal", 60)
-        wait_until(lambda: "holds the copies of another run, run-1" in
-                   again.err, "the reason", 60)
+        self.assertIn("holds the copies of another run, run-1",
+                      self.not_copied(its_run, "invalid_job")[0])
+        again.said("holds the copies of another run, run-1", "err")
         again.signal(signal.SIGINT)
         self.assertEqual(again.wait(60), 130, again)
         self.assertEqual(self.in_store(), before)
