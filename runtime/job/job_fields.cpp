@@ -230,11 +230,22 @@ void add_modes(fields_t& f) {
       .only_with("reduction", reduction_kind::canonical);
   add_field(
       f, "/train/compression",
-      [](job&) -> field_place { return std::monostate{}; },
-      "Compression of gradients on the wire.")
-      .one_of({"none"})
-      .later_builds({"bf16", "int8", "topk", "powersgd"})
-      .otherwise("none");
+      [](job& j) -> field_place { return &j.train.compression; },
+      "How gradients travel. `bf16`: half of the bytes; `int8`: a quarter; "
+      "`topk`: the largest values; `powersgd`: two thin factors a matrix; "
+      "`auto`: `int8` where it is faster.");
+  add_field(
+      f, "/train/compression_ratio",
+      [](job& j) -> field_place { return &j.train.compression_ratio; },
+      "The part of the values that `topk` sends.")
+      .above(0, 1)
+      .only_with("compression", compression_kind::topk);
+  add_field(
+      f, "/train/compression_rank",
+      [](job& j) -> field_place { return &j.train.compression_rank; },
+      "Columns of the factors of `powersgd`.")
+      .between(1, 64)
+      .only_with("compression", compression_kind::powersgd);
   add_field(
       f, "/train/collective",
       [](job& j) -> field_place { return &j.train.collective; },
