@@ -63,7 +63,7 @@ def emulated(steps):
                  "test_fraction": 0},
         "model": {"kind": "emulated", "parameters": PARAMETERS, "us_per_step": STEP_US, "us_per_sample": 0},
         "train": {"epochs": 1, "global_batch": batch, "optimizer": {"kind": "sgd", "lr": 0.0001}},
-        "checkpoint": {"every_steps": 0, "every_s": 0},
+        "checkpoint": {"every_steps": 1_000_000},
         "balance": {"enabled": False},
     }
 

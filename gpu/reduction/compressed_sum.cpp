@@ -123,7 +123,7 @@ void compressed_sum::compress(size_t bucket, float* gradients,
   }
   size_t at = 0;
   for (const arena_range& one : what.ranges) {
-    const float* from = here(one, gradients);
+    const float* from = whole ? values : here(one, gradients);
     if (factor_ > 0)
       add_feedback(from, unsent.values() + one.offset, factor_, values + at,
                    one.count);
