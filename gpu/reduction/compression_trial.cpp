@@ -7,10 +7,11 @@ namespace {
 /// The first one loads code and touches memory.
 constexpr size_t warm_up = 1;
 constexpr size_t measured = 3;
-/// Less than this part of a step is not worth a trial.
-constexpr double waited_min = 0.1;
-/// What is won must be more than chance.
-constexpr double faster_min = 0.95;
+/// What is won must be more than chance, and worth what rounding costs.
+constexpr double faster_min = 0.8;
+/// A step that waits for less than this part of it cannot win so much: a
+/// quarter of the bytes is still to be sent.
+constexpr double waited_min = 0.25;
 
 } // namespace
 
