@@ -205,6 +205,7 @@ void engine::load_on_thread(worker_run& run, const assignment& order) {
                    stopped(order.generation))) {
     std::lock_guard lock(mutex_);
     run.trained.state.held = {true, *held};
+    run.trained.state.unsent = {}; // it belongs to the parameters of before
   }
   auto opening = open_collective(run, order, config_.bind_host);
   auto executor = make_executor(run, order, listen(run));

@@ -45,6 +45,10 @@ void collective::sum_in_order(const ledger::fixed_sum&, const float*, size_t,
   not_offered("sum_in_order");
 }
 
+void collective::all_to_all(const void*, void*, size_t, deadline) {
+  not_offered("all_to_all");
+}
+
 void collective::send(const void*, size_t, int, deadline) {
   not_offered("send");
 }

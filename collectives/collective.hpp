@@ -65,6 +65,7 @@ struct collective_capabilities {
   bool bfloat16 = false;
   bool point_to_point = false;
   bool ordered_sums = false; // sum_in_order()
+  bool all_to_all = false;
   /// Detects ranks that call different operations; otherwise the result is
   /// undefined.
   bool checks_calls = false;
@@ -107,6 +108,10 @@ public:
   virtual void sum_in_order(const ledger::fixed_sum& how, const float* parts,
                             size_t stride, float* out, size_t count,
                             deadline until);
+  /// Block r of `to` = this rank's block of rank r's `from`; a block has
+  /// `bytes` bytes, the same on every rank. The two do not overlap.
+  virtual void all_to_all(const void* from, void* to, size_t bytes,
+                          deadline until);
   virtual void broadcast(void* data, size_t bytes, int root,
                          deadline until) = 0;
   /// Ranks that lack bytes get them from those who hold them, from all of those

@@ -1,6 +1,6 @@
 #include "collectives/local.hpp"
 
-#include "collectives/bfloat16.hpp"
+#include "collectives/local_call.hpp"
 #include "collectives/ordered_sum.hpp"
 #include "collectives/peer_blob.hpp"
 
@@ -18,122 +18,11 @@ namespace ballast::collectives {
 
 namespace {
 
-enum class kind : uint8_t {
-  none,
-  reduce,
-  scatter,
-  gather,
-  sum_in_order,
-  broadcast,
-  barrier
-};
-
-/// One rank's arguments of an operation.
-struct call {
-  kind what = kind::none;
-  void* data = nullptr;
-  size_t count = 0; // elements; bytes for broadcast
-  element_type type = element_type::float32;
-  int root = 0;
-  // Of sum_in_order, whose result is `data`:
-  const ledger::fixed_sum* how = nullptr;
-  rank_parts parts = {};
-
-  bool is_like(const call& other) const {
-    return what == other.what && count == other.count && type == other.type &&
-           root == other.root &&
-           (how == nullptr || other.how == nullptr || *how == *other.how);
-  }
-};
-
 struct failure_note {
   collective_errc code;
   std::string what;
   int peer = -1;
 };
-
-template <class T>
-void sum_range(const std::vector<call>& calls, slice range) {
-  for (size_t i = range.begin; i < range.end; ++i) {
-    T sum = 0;
-    for (const call& c : calls) {
-      sum += static_cast<const T*>(c.data)[i];
-    }
-    for (const call& c : calls) {
-      static_cast<T*>(c.data)[i] = sum;
-    }
-  }
-}
-
-void sum_range_bfloat16(const std::vector<call>& calls, slice range) {
-  for (size_t i = range.begin; i < range.end; ++i) {
-    float sum = 0;
-    for (const call& c : calls) {
-      sum += from_bfloat16(static_cast<const uint16_t*>(c.data)[i]);
-    }
-    for (const call& c : calls) {
-      static_cast<uint16_t*>(c.data)[i] = to_bfloat16(sum);
-    }
-  }
-}
-
-void sum(const std::vector<call>& calls, slice range) {
-  switch (calls.front().type) {
-  case element_type::float32:
-    return sum_range<float>(calls, range);
-  case element_type::float64:
-    return sum_range<double>(calls, range);
-  case element_type::bfloat16:
-    return sum_range_bfloat16(calls, range);
-  }
-}
-
-/// Copies bytes [begin, end) of rank `from` to every rank.
-void spread(const std::vector<call>& calls, int from, size_t begin,
-            size_t end) {
-  const char* source = static_cast<const char*>(calls[from].data);
-  for (size_t r = 0; r < calls.size(); ++r) {
-    if (static_cast<int>(r) != from && begin < end) {
-      std::memcpy(static_cast<char*>(calls[r].data) + begin, source + begin,
-                  end - begin);
-    }
-  }
-}
-
-void sum_in_order(const std::vector<call>& calls) {
-  std::vector<rank_parts> parts;
-  for (const call& c : calls) {
-    parts.push_back(c.parts);
-  }
-  const call& first = calls.front();
-  add_in_order(*first.how, parts, 0, static_cast<float*>(first.data),
-               first.count);
-  spread(calls, 0, 0, first.count * sizeof(float));
-}
-
-void perform(const std::vector<call>& calls) {
-  const call& first = calls.front();
-  const int size = static_cast<int>(calls.size());
-  switch (first.what) {
-  case kind::none:
-  case kind::barrier:
-    return;
-  case kind::reduce:
-  case kind::scatter: // all ranks get all sums: more than requested
-    return sum(calls, {0, first.count});
-  case kind::gather:
-    for (int r = 0; r < size; ++r) {
-      slice part = slice_of(first.count, r, size);
-      spread(calls, r, part.begin * size_of(first.type),
-             part.end * size_of(first.type));
-    }
-    return;
-  case kind::sum_in_order:
-    return sum_in_order(calls);
-  case kind::broadcast:
-    return spread(calls, first.root, 0, first.count);
-  }
-}
 
 /// The rendezvous of the ranks of one generation. Every member takes the lock.
 class group {
@@ -273,19 +162,19 @@ public:
 
   void all_reduce(void* data, size_t count, element_type type,
                   deadline until) override {
-    meet({kind::reduce, data, count, type}, until);
+    meet({call_kind::reduce, data, count, type}, until);
     bytes_sent_ += count * size_of(type);
   }
 
   void reduce_scatter(void* data, size_t count, element_type type,
                       deadline until) override {
-    meet({kind::scatter, data, count, type}, until);
+    meet({call_kind::scatter, data, count, type}, until);
     bytes_sent_ += count * size_of(type);
   }
 
   void all_gather(void* data, size_t count, element_type type,
                   deadline until) override {
-    meet({kind::gather, data, count, type}, until);
+    meet({call_kind::gather, data, count, type}, until);
     bytes_sent_ += count * size_of(type);
   }
 
@@ -301,17 +190,26 @@ public:
         throw;
       }
       group_->meet(rank_,
-                   {kind::sum_in_order, out, count, element_type::float32, 0,
-                    &how, mine},
+                   {call_kind::sum_in_order, out, count, element_type::float32,
+                    0, &how, mine},
                    until);
     });
     bytes_sent_ +=
         how.parts[static_cast<size_t>(rank_)] * count * sizeof(float);
   }
 
+  void all_to_all(const void* from, void* to, size_t bytes,
+                  deadline until) override {
+    call mine{call_kind::all_to_all, to, bytes};
+    mine.blocks = from;
+    meet(mine, until);
+    bytes_sent_ += bytes * static_cast<size_t>(size_ - 1);
+  }
+
   void broadcast(void* data, size_t bytes, int root, deadline until) override {
     check_rank(root);
-    meet({kind::broadcast, data, bytes, element_type::float32, root}, until);
+    meet({call_kind::broadcast, data, bytes, element_type::float32, root},
+         until);
     bytes_sent_ += bytes;
   }
 
@@ -326,7 +224,7 @@ public:
     guarded([&] { group_->receive(from, rank_, data, bytes, until); });
   }
 
-  void barrier(deadline until) override { meet({kind::barrier}, until); }
+  void barrier(deadline until) override { meet({call_kind::barrier}, until); }
 
   void abort(const std::string& reason) noexcept override {
     if (state_ == collective_state::closed) {
@@ -341,7 +239,7 @@ public:
 
   void close(deadline until) override {
     state_ = collective_state::draining;
-    meet({kind::barrier}, until);
+    meet({call_kind::barrier}, until);
     state_ = collective_state::closed;
   }
 
@@ -393,7 +291,7 @@ public:
   std::unique_ptr<collective> connect(const std::vector<std::string>& addresses,
                                       deadline until) override {
     check_peer_blobs("local", options_, addresses);
-    group_->meet(options_.rank, {kind::barrier}, until);
+    group_->meet(options_.rank, {call_kind::barrier}, until);
     return std::make_unique<local_collective>(group_, options_.rank,
                                               options_.size);
   }
@@ -423,6 +321,7 @@ public:
             .bfloat16 = true,
             .point_to_point = true,
             .ordered_sums = true,
+            .all_to_all = true,
             .checks_calls = true};
   }
 

@@ -232,6 +232,7 @@ public:
             .bfloat16 = true,
             .point_to_point = true,
             .ordered_sums = true,
+            .all_to_all = true,
             .checks_calls = true};
   }
 

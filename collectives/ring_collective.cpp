@@ -1,6 +1,7 @@
 #include "collectives/ring_collective.hpp"
 
 #include "collectives/fault_point.hpp"
+#include "collectives/stream_all_to_all.hpp"
 #include "collectives/stream_fill.hpp"
 
 #include <algorithm>
@@ -29,6 +30,14 @@ int spins(int local_ranks) {
   return local_ranks <= static_cast<int>(std::thread::hardware_concurrency())
              ? 20
              : 0;
+}
+
+void check_rank(int other, int size) {
+  if (other < 0 || other >= size) {
+    throw collective_error(collective_errc::mismatch,
+                           "no rank " + std::to_string(other) +
+                               " in a collective of " + std::to_string(size));
+  }
 }
 
 constexpr uint32_t op_point_to_point = 100;
@@ -199,9 +208,14 @@ void ring_collective::sum_in_order(const ledger::fixed_sum& how,
   });
 }
 
+void ring_collective::all_to_all(const void* from, void* to, size_t bytes,
+                                 deadline until) {
+  guarded([&] { exchange_blocks(mesh_, from, to, bytes, until); });
+}
+
 void ring_collective::broadcast(void* data, size_t bytes, int root,
                                 deadline until) {
-  check_rank(root);
+  check_rank(root, size());
   guarded([&] { copy_everywhere(data, bytes, root, until); });
 }
 
@@ -255,7 +269,7 @@ void ring_collective::copy_everywhere(void* data, size_t bytes, int root,
 
 void ring_collective::send(const void* data, size_t bytes, int to,
                            deadline until) {
-  check_rank(to);
+  check_rank(to, size());
   guarded([&] {
     buffer_source out(data, bytes);
     mesh_.transfer(point_to_point(bytes), &out, to, nullptr, -1, until);
@@ -264,7 +278,7 @@ void ring_collective::send(const void* data, size_t bytes, int to,
 
 void ring_collective::receive(void* data, size_t bytes, int from,
                               deadline until) {
-  check_rank(from);
+  check_rank(from, size());
   guarded([&] {
     buffer_sink in(data, bytes);
     mesh_.transfer(point_to_point(bytes), nullptr, -1, &in, from, until);
@@ -329,14 +343,6 @@ void ring_collective::cut_off() noexcept {
     });
   }
   mesh_.cut();
-}
-
-void ring_collective::check_rank(int other) const {
-  if (other < 0 || other >= size()) {
-    throw collective_error(collective_errc::mismatch,
-                           "no rank " + std::to_string(other) +
-                               " in a collective of " + std::to_string(size()));
-  }
 }
 
 template <class Operation>

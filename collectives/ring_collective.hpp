@@ -6,6 +6,8 @@
 ///   several of each         to the first rank of each host, between those
 ///                           over TCP, and back; a sum in a fixed order goes
 ///                           over the streams between all ranks
+///
+/// all_to_all takes the streams between all ranks, also within a host.
 #pragma once
 
 #include "collectives/collective.hpp"
@@ -44,6 +46,8 @@ public:
   void sum_in_order(const ledger::fixed_sum& how, const float* parts,
                     size_t stride, float* out, size_t count,
                     deadline until) override;
+  void all_to_all(const void* from, void* to, size_t bytes,
+                  deadline until) override;
   void broadcast(void* data, size_t bytes, int root, deadline until) override;
   void fill_lacking(void* data, size_t bytes, std::span<const bytes_here> have,
                     deadline until) override;
@@ -62,7 +66,6 @@ public:
   void use(const cost_model& costs);
 
 private:
-  void check_rank(int other) const;
   void fail(collective_errc code, const std::string& what, int peer,
             const std::vector<dead_link>& links = {}) noexcept;
   void cut_off() noexcept;

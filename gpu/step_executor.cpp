@@ -32,8 +32,9 @@ std::unique_ptr<step_method> make_method(const step_executor::parts& with) {
     sums = std::make_unique<canonical>(how, with.row(), std::move(models),
                                        with.memory, *with.leaves);
   } else {
-    sums = std::make_unique<fused>(how, with.row(), *with.model, *with.device,
-                                   with.memory, with.layout);
+    sums =
+        std::make_unique<fused>(how, with.row(), *with.model, *with.device,
+                                with.memory, with.layout, with.state->unsent);
   }
   return std::make_unique<synchronous>(
       synchronous::parts{&how, with.model, with.optimizer, with.device,

@@ -56,6 +56,7 @@ void synchronous::apply(ledger::position at, const worker::trailer& sums,
   std::swap(state.statistics, statistics_);
   ++state.turn;
   state.held = {true, at.step};
+  reduction_->applied(at, samples);
 }
 
 worker::trailer

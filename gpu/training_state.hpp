@@ -3,6 +3,7 @@
 #pragma once
 
 #include "collectives/collective.hpp"
+#include "gpu/reduction/residuals.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/ledger/plan.hpp"
 #include "runtime/messages/orders.hpp"
@@ -75,6 +76,9 @@ struct training_state {
   /// Adds what the fence does not know of; steps are limited to the size of one
   /// answer.
   void tell_after(const fence_order& known, final_ack& out) const;
+
+  /// Of train.compression: what this worker has not sent yet.
+  residuals unsent;
 
   /// Time of the newest copy for a checkpoint here; 0: none yet.
   uint64_t copied_ns = 0;

@@ -39,8 +39,9 @@ void ask_for_short_turns() {
 
 } // namespace
 
-bucket_reducer::bucket_reducer(bucket_layout layout, compute_device& device)
-    : layout_(std::move(layout)), device_(device),
+bucket_reducer::bucket_reducer(bucket_layout layout, compute_device& device,
+                               bucket_sum* how)
+    : layout_(std::move(layout)), device_(device), how_(how),
       parameters_in_(layout_.buckets.size()) {
   for (size_t i = 0; i < layout_.first.size(); ++i)
     for (size_t b = layout_.first[i];
@@ -89,6 +90,8 @@ void bucket_reducer::parameter_ready(size_t parameter) {
 }
 
 void bucket_reducer::reduce(size_t bucket) {
+  if (how_ != nullptr)
+    return how_->sum(bucket, gradients_, *group_, until_);
   if (group_->size() == 1) // it is the sum
     return;
   const auto& part = layout_.buckets[bucket];

@@ -15,6 +15,7 @@
 #include "collectives/collective.hpp"
 #include "gpu/bucket_layout.hpp"
 #include "gpu/device.hpp"
+#include "gpu/reduction/bucket_sum.hpp"
 
 #include <condition_variable>
 #include <exception>
@@ -26,9 +27,11 @@ namespace ballast::gpu {
 
 class bucket_reducer {
 public:
-  /// `device`, which holds the gradients, must outlive this object.
+  /// `device`, which holds the gradients, must outlive this object, and so must
+  /// `how`; null: an all-reduce of each bucket as it is.
   explicit bucket_reducer(bucket_layout layout,
-                          compute_device& device = cpu_device());
+                          compute_device& device = cpu_device(),
+                          bucket_sum* how = nullptr);
   ~bucket_reducer();
 
   /// Begins a step: its gradients will be in `gradients`, `group` reduces them,
@@ -53,6 +56,7 @@ private:
 
   bucket_layout layout_;
   compute_device& device_;
+  bucket_sum* how_;
   std::vector<size_t> parameters_in_; // per bucket
   std::vector<size_t> waiting_for_;   // per bucket, in this step
   float* gradients_ = nullptr;

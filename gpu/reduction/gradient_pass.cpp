@@ -11,9 +11,9 @@ namespace ballast::gpu {
 gradient_pass::gradient_pass(const train_spec& how,
                              const ledger::row_shape& row, model& of,
                              compute_device& device, const arenas& memory,
-                             bucket_layout layout)
+                             bucket_layout layout, bucket_sum* sum)
     : features_(row.features), model_(of), device_(device), memory_(memory),
-      buckets_(std::move(layout), device), micro_(how.micro_batch) {}
+      buckets_(std::move(layout), device, sum), micro_(how.micro_batch) {}
 
 double gradient_pass::run(const batch_view& rows, uint64_t seed,
                           float* gradients, collectives::collective& group,

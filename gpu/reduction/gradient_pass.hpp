@@ -23,9 +23,10 @@ namespace ballast::gpu {
 
 class gradient_pass {
 public:
+  /// `sum`: as of bucket_reducer.
   gradient_pass(const train_spec& how, const ledger::row_shape& row, model& of,
                 compute_device& device, const arenas& memory,
-                bucket_layout layout);
+                bucket_layout layout, bucket_sum* sum = nullptr);
 
   /// The sum of the rows' losses. `gradients`: the arena of this step; `group`
   /// reduces it, every operation by `until`. Throws

@@ -47,6 +47,9 @@ public:
   /// Returns when gradients, `statistics` and `sums` are those of all ranks;
   /// throws collective_error.
   virtual void finish(worker::trailer& sums, std::span<float> statistics) = 0;
+  /// The step's sum, as finish() left it or as another rank sent it, is in the
+  /// parameters now.
+  virtual void applied(ledger::position /*of*/, double /*samples*/) {}
   /// Abandons the step; the caller has aborted the collective.
   virtual void drop() noexcept = 0;
 

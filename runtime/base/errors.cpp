@@ -93,10 +93,11 @@ constexpr std::array catalogue{
                 "keep the run directory and report it: this is a defect"},
     error_entry{errc::other_bits, "other_bits", 1,
                 "a worker of a run with the reduction canonical computes other "
-                "bits than the others, or has other parameters",
-                "the message names both workers: `ballast doctor` on each "
-                "shows what differs; where it came up in the midst of the run, "
-                "test that machine's memory and cores"},
+                "bits than the others, or has other parameters; or workers "
+                "with train.compression have other sums",
+                "the message names the workers where that is known: `ballast "
+                "doctor` on each shows what differs; where it came up in the "
+                "midst of the run, test their memory and cores"},
     error_entry{errc::stopped, "stopped", 130,
                 "ended by Ctrl-C or SIGTERM before the last step; the model "
                 "so far is written. After `ballast ctl stop` the exit code is "

@@ -128,8 +128,14 @@ collective_choice choose_collective(const coordinator_parts& p,
     ranks.push_back({about.name, on_cpu ? "cpu" : about.device,
                      on_cpu ? std::string() : about.gpu, about.nccl});
   }
-  return choose_collective(p.run.spec.job.train.collective, ranks,
-                           p.run.links.nccl_failed());
+  const train_spec& train = p.run.spec.job.train;
+  // What is compressed is not what NCCL sums.
+  const collective_kind asked =
+      train.compression != compression_kind::none &&
+              train.collective == collective_kind::automatic
+          ? collective_kind::ring
+          : train.collective;
+  return choose_collective(asked, ranks, p.run.links.nccl_failed());
 }
 
 journal_change journal_entry(const coordinator_parts& p,

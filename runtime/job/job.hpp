@@ -118,7 +118,10 @@ struct train_spec {
   train_strategy strategy = train_strategy::allreduce;
   sample_order order = sample_order::local;
   reduction_kind reduction = reduction_kind::fused;
-  uint32_t leaves = 8;              // of a step; order global
+  uint32_t leaves = 8; // of a step; order global
+  compression_kind compression = compression_kind::none;
+  double compression_ratio = 0.01;  // topk: of the values
+  uint32_t compression_rank = 4;    // powersgd
   uint32_t digest_every_steps = 50; // canonical; 0 = never
   collective_kind collective = collective_kind::automatic;
   uint32_t threads = 0; // compute threads a worker; 0 = cores / local workers
@@ -143,6 +146,10 @@ struct balance_spec {
   std::string group;           // column; empty = none
 };
 
+struct verify_spec {
+  uint32_t every_steps = 0; // reduction canonical; 0 = never
+};
+
 struct job {
   int version = 1;
   std::string name = "job";
@@ -153,6 +160,7 @@ struct job {
   elastic_spec elastic;
   balance_spec balance;
   checkpoint_spec checkpoint;
+  verify_spec verify;
   bool faults = false;
   bool trace_samples = false;
 };

@@ -38,6 +38,7 @@ void add_data_fields(std::vector<job_field>& fields, const job_form& form);
 void add_graph_fields(std::vector<job_field>& fields, const job_form& form);
 void add_augment_fields(std::vector<job_field>& fields, const job_form& form);
 void add_sampling_fields(std::vector<job_field>& fields);
+void add_optimizer_fields(std::vector<job_field>& fields);
 void add_importance_fields(std::vector<job_field>& fields);
 /// Where the rows of a source lie and how to read them. `formats`: which a
 /// table may have here.

@@ -119,79 +119,6 @@ void add_model(fields_t& f) {
       .only_with("kind", model_kind::emulated);
 }
 
-void add_optimizer(fields_t& f) {
-  add_field(
-      f, "/train/optimizer/kind",
-      [](job& j) -> field_place { return &j.train.optimizer.kind; },
-      "Update rule, as in PyTorch.");
-  add_field(
-      f, "/train/optimizer/lr",
-      [](job& j) -> field_place { return &j.train.optimizer.lr; },
-      "Learning rate, before the schedule.")
-      .between(0, 1e6);
-  add_field(
-      f, "/train/optimizer/momentum",
-      [](job& j) -> field_place { return &j.train.optimizer.momentum; },
-      "Momentum.")
-      .below(0, 1)
-      .only_with("kind", optimizer_kind::sgd);
-  add_field(
-      f, "/train/optimizer/weight_decay",
-      [](job& j) -> field_place { return &j.train.optimizer.weight_decay; },
-      "Weight decay; added to the gradient by `sgd` and `adam`, decoupled in "
-      "`adamw`.")
-      .between(0, 1e6);
-  add_field(
-      f, "/train/optimizer/beta1",
-      [](job& j) -> field_place { return &j.train.optimizer.beta1; },
-      "Decay of the first moment.")
-      .below(0, 1)
-      .only_with("kind", optimizer_kind::adam, optimizer_kind::adamw);
-  add_field(
-      f, "/train/optimizer/beta2",
-      [](job& j) -> field_place { return &j.train.optimizer.beta2; },
-      "Decay of the second moment.")
-      .below(0, 1)
-      .only_with("kind", optimizer_kind::adam, optimizer_kind::adamw);
-  add_field(
-      f, "/train/optimizer/eps",
-      [](job& j) -> field_place { return &j.train.optimizer.eps; },
-      "Added to the denominator.")
-      .above(0, 1)
-      .only_with("kind", optimizer_kind::adam, optimizer_kind::adamw);
-}
-
-void add_schedule(fields_t& f) {
-  add_field(
-      f, "/train/schedule/kind",
-      [](job& j) -> field_place { return &j.train.schedule.kind; },
-      "How the learning rate goes on after the warm-up.");
-  add_field(
-      f, "/train/schedule/warmup_steps",
-      [](job& j) -> field_place { return &j.train.schedule.warmup_steps; },
-      "Steps in which the learning rate rises to `lr`.")
-      .between(0, 1e12);
-  add_field(
-      f, "/train/schedule/every_steps",
-      [](job& j) -> field_place { return &j.train.schedule.every_steps; },
-      "Steps after which the rate is multiplied by `gamma`, again and again.")
-      .between(1, 1e12)
-      .must()
-      .only_with("kind", schedule_kind::step);
-  add_field(
-      f, "/train/schedule/gamma",
-      [](job& j) -> field_place { return &j.train.schedule.gamma; },
-      "Factor of each fall.")
-      .above(0, 1)
-      .only_with("kind", schedule_kind::step);
-  add_field(
-      f, "/train/schedule/final_ratio",
-      [](job& j) -> field_place { return &j.train.schedule.final_ratio; },
-      "Learning rate of the last step, as a part of `lr`.")
-      .between(0, 1)
-      .only_with("kind", schedule_kind::cosine, schedule_kind::linear);
-}
-
 void add_modes(fields_t& f) {
   add_field(
       f, "/train/precision",
@@ -230,11 +157,22 @@ void add_modes(fields_t& f) {
       .only_with("reduction", reduction_kind::canonical);
   add_field(
       f, "/train/compression",
-      [](job&) -> field_place { return std::monostate{}; },
-      "Compression of gradients on the wire.")
-      .one_of({"none"})
-      .later_builds({"bf16", "int8", "topk", "powersgd"})
-      .otherwise("none");
+      [](job& j) -> field_place { return &j.train.compression; },
+      "How gradients travel. `bf16`: half of the bytes; `int8`: a quarter; "
+      "`topk`: the largest values; `powersgd`: two thin factors a matrix; "
+      "`auto`: `int8` where it is faster.");
+  add_field(
+      f, "/train/compression_ratio",
+      [](job& j) -> field_place { return &j.train.compression_ratio; },
+      "The part of the values that `topk` sends.")
+      .above(0, 1)
+      .only_with("compression", compression_kind::topk);
+  add_field(
+      f, "/train/compression_rank",
+      [](job& j) -> field_place { return &j.train.compression_rank; },
+      "Columns of the factors of `powersgd`.")
+      .between(1, 64)
+      .only_with("compression", compression_kind::powersgd);
   add_field(
       f, "/train/collective",
       [](job& j) -> field_place { return &j.train.collective; },
@@ -299,8 +237,7 @@ void add_train(fields_t& f) {
       "scaled down. null: no limit.")
       .above(0, 1e12);
   add_importance_fields(f);
-  add_optimizer(f);
-  add_schedule(f);
+  add_optimizer_fields(f);
   add_modes(f);
   add_field(
       f, "/train/threads",
@@ -308,6 +245,17 @@ void add_train(fields_t& f) {
       "Compute threads of a worker, at most its machine's cores; 0: cores / "
       "workers on the machine.")
       .between(0, 1024);
+}
+
+void add_verify(fields_t& f) {
+  add_field(
+      f, "/verify/every_steps",
+      [](job& j) -> field_place { return &j.verify.every_steps; },
+      "Every so many steps each worker computes one leaf of another worker "
+      "again, and a step whose bits differ is not applied: a core or a memory "
+      "that errs is found, and the worker left out. Of reduction `canonical`; "
+      "0: never.")
+      .between(0, 1e9);
 }
 
 void add_elastic(fields_t& f) {
@@ -440,6 +388,7 @@ std::vector<job_field> job_fields(const job_form& form) {
   add_model(fields);
   add_train(fields);
   add_elastic(fields);
+  add_verify(fields);
   add_tail(fields);
   return fields;
 }

@@ -1,6 +1,7 @@
-/// Rules of `train.order` and `train.reduction`: what a run that is the same
-/// for every number of workers asks of the rest of its job. Nothing falls back
-/// in silence to what is not exact.
+/// Rules of `train.order`, `train.reduction` and `train.compression`: what a
+/// run that is the same for every number of workers asks of the rest of its
+/// job, and what sends gradients shortened. Nothing falls back in silence to
+/// what is not exact.
 #include "runtime/job/job_field.hpp"
 #include "runtime/job/rule_book.hpp"
 
@@ -53,6 +54,32 @@ void check_canonical(const job& in, rule_book& book) {
                 "\"canonical\" needs \"none\"");
 }
 
+void check_compression(const job& in, rule_book& book) {
+  const train_spec& train = in.train;
+  const std::string kind = "\"" + to_string(train.compression) + "\"";
+  if (train.reduction == reduction_kind::canonical)
+    book.refuse({"/train/compression", "/train/reduction"},
+                kind + " changes what is added up, by worker; the reduction "
+                       "\"canonical\" (/train/reduction) adds up the same bits "
+                       "for all: expected \"none\", or the reduction "
+                       "\"fused\"");
+  if (train.collective == collective_kind::gloo ||
+      train.collective == collective_kind::nccl)
+    book.refuse({"/train/compression", "/train/collective"},
+                kind + " needs the collective \"ring\"; \"" +
+                    to_string(train.collective) +
+                    "\" (/train/collective) cannot carry it: expected "
+                    "\"none\", or the collective \"ring\" or \"auto\"");
+}
+
+void check_verify(const job& in, std::vector<failure>& mistakes) {
+  mistakes.push_back(
+      {errc::not_in_build,
+       "/verify/every_steps: " + std::to_string(in.verify.every_steps) +
+           " is not in this build; expected 0",
+       "/verify/every_steps"});
+}
+
 } // namespace
 
 void check_reproducible(const job& in, std::vector<failure>& mistakes) {
@@ -61,6 +88,10 @@ void check_reproducible(const job& in, std::vector<failure>& mistakes) {
     check_global(in, book);
   if (in.train.reduction == reduction_kind::canonical)
     check_canonical(in, book);
+  if (in.train.compression != compression_kind::none)
+    check_compression(in, book);
+  if (in.verify.every_steps > 0)
+    check_verify(in, mistakes);
 }
 
 } // namespace ballast

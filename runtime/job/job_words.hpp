@@ -173,6 +173,19 @@ template <>
 inline constexpr auto words_of<reduction_kind> =
     std::to_array<std::string_view>({"fused", "canonical"});
 
+enum class compression_kind : uint8_t {
+  none,
+  bf16,
+  int8,
+  topk,
+  powersgd,
+  automatic
+};
+template <>
+inline constexpr auto words_of<compression_kind> =
+    std::to_array<std::string_view>({"none", "bf16", "int8", "topk", "powersgd",
+                                     "auto"});
+
 enum class collective_kind : uint8_t { automatic, ring, gloo, nccl };
 template <>
 inline constexpr auto words_of<collective_kind> =

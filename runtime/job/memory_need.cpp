@@ -79,7 +79,11 @@ std::string gibibytes(double bytes) {
 failure memory_problem(const job& what, uint64_t parameters, uint32_t workers,
                        const machine_size& machine, bool at_least) {
   workers = std::max(workers, 1u);
-  const auto each = double(training_bytes(parameters, what.train.optimizer));
+  // What is not sent yet, and what a step in flight will not have sent.
+  const bool compressed = what.train.compression != compression_kind::none;
+  const auto each =
+      double(plus(training_bytes(parameters, what.train.optimizer),
+                  compressed ? times(parameters, 2 * sizeof(float)) : 0));
   if (machine.memory_bytes == 0 ||
       each * workers <= double(machine.memory_bytes))
     return {};
@@ -87,7 +91,8 @@ failure memory_problem(const job& what, uint64_t parameters, uint32_t workers,
   std::string need = "the model needs " + bound + gibibytes(each) + " for " +
                      bound + std::to_string(parameters) + " parameters with " +
                      to_string(what.train.optimizer.kind) +
-                     " (parameters, two gradients, optimizer state)";
+                     " (parameters, two gradients, optimizer state" +
+                     (compressed ? ", what compression keeps)" : ")");
   if (workers > 1)
     need +=
         " in each of " + std::to_string(workers) + " workers on this machine";

@@ -371,7 +371,6 @@ TEST(job, names_the_columns_that_a_placement_may_go_by) {
 TEST(job, refuses_what_a_later_build_brings_as_such) {
   const refusal table[] = {
       {"/train/strategy=local_sgd", "/train/strategy", "\"allreduce\""},
-      {"/train/compression=topk", "/train/compression", "\"none\""},
       {"/data/pipeline=[{\"op\":\"rotate\"}]", "/data/pipeline/0/op",
        "\"rotate\""},
       {"/data/pipeline=[{\"op\":\"flip\"}]", "/data/pipeline/0/op",
