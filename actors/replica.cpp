@@ -1,7 +1,6 @@
 #include "actors/replica.hpp"
 
 #include "actors/this_machine.hpp"
-#include "data/model/checkpoint_store.hpp"
 #include "data/model/safetensors.hpp"
 #include "gpu/first_touch.hpp"
 #include "gpu/reduction/probe_leaf.hpp"
@@ -9,7 +8,6 @@
 #include "runtime/job/memory_need.hpp"
 
 #include <cstdint>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <sys/mman.h>
@@ -21,35 +19,48 @@ namespace ballast::actors {
 
 namespace {
 
-/// Parameters and buffers by name, as views of the host's memory. `buffers`:
-/// the names of those that the hash of the weights leaves out.
-std::vector<data::tensor_view>
-tensors_of(const replica& of, nlohmann::json& buffers, gpu::host_rooms& room) {
-  const std::span<const float> values =
-      on_host(*of.device, of.memory.parameters.get(), of.memory.count, room);
-  std::vector<data::tensor_view> out;
-  for (const gpu::parameter_info& one : of.network->parameters())
-    out.push_back({one.name, one.shape, values.subspan(one.offset, one.count)});
-  buffers = nlohmann::json::array();
-  for (const gpu::model::alias& one : of.network->aliases()) {
-    const gpu::parameter_info& as = of.network->parameters().at(one.parameter);
-    out.push_back({one.name, as.shape, values.subspan(as.offset, as.count)});
-    buffers.push_back(one.name);
-  }
-  for (const gpu::model::buffer& one : of.network->buffers()) {
-    out.push_back({one.name, one.shape, one.values});
-    buffers.push_back(one.name);
-  }
-  return out;
+/// The tensors of a part by name, as views of the host's memory.
+void append(std::vector<data::tensor_view>& to, const gpu::state_part& part,
+            gpu::host_rooms& room) {
+  const std::span<const float> values = on_host(part, room);
+  for (const gpu::part_tensor& one : part.tensors)
+    to.push_back({one.name, one.shape, values.subspan(one.first, one.count)});
 }
 
-std::map<std::string, std::string> about(const nlohmann::json& buffers,
-                                         const std::string& run,
-                                         step_number after) {
-  return {{"format", "pt"},
-          {"ballast_run", run},
-          {"buffers", json_text(buffers)},
-          {"step", to_string(after)}};
+/// What is saved twice: tied parameters, the second time under another name.
+void append_aliases(std::vector<data::tensor_view>& to, const replica& of) {
+  for (const gpu::model::alias& one : of.network->aliases()) {
+    const data::tensor_view& as = to.at(one.parameter);
+    to.push_back({one.name, as.shape, as.values});
+  }
+}
+
+/// All parts that `holds` wants, after the aliases of the parameters.
+replica_image image_of(const replica& of, const std::string& run,
+                       step_number after,
+                       bool (*holds)(gpu::state_part::kind)) {
+  using kind = gpu::state_part::kind;
+  replica_image out;
+  std::vector<data::tensor_view> tensors;
+  // Whom the hash of the weights leaves out.
+  nlohmann::json buffers = nlohmann::json::array();
+  for (const gpu::state_part& part : parts_of(of)) {
+    if (!holds(part.what))
+      continue;
+    append(tensors, part, out.room);
+    if (part.what == kind::parameters) {
+      append_aliases(tensors, of);
+      for (const gpu::model::alias& one : of.network->aliases())
+        buffers.push_back(one.name);
+    }
+    if (part.what == kind::buffer)
+      buffers.push_back(part.tensors.front().name);
+  }
+  out.file = data::image_of(tensors, {{"format", "pt"},
+                                      {"ballast_run", run},
+                                      {"buffers", json_text(buffers)},
+                                      {"step", to_string(after)}});
+  return out;
 }
 
 void initialize(replica& out) {
@@ -171,36 +182,26 @@ void forget_gradients(const replica& of) {
     give_back({arena.get(), of.memory.count});
 }
 
+std::vector<gpu::state_part> parts_of(const replica& of) {
+  return state_parts(*of.network, *of.update, of.memory, *of.device);
+}
+
 replica_image model_image(const replica& of, const std::string& run) {
-  nlohmann::json buffers;
-  replica_image out;
-  const std::vector<data::tensor_view> tensors =
-      tensors_of(of, buffers, out.room);
-  out.file = data::image_of(tensors, about(buffers, run, of.state.held.step));
-  return out;
+  return image_of(of, run, of.state.held.step, [](gpu::state_part::kind one) {
+    return one != gpu::state_part::kind::optimizer;
+  });
 }
 
 uint64_t state_bytes(const replica& of) {
-  uint64_t floats = of.memory.count;
-  for (const gpu::optimizer::state_vector& one : of.update->state())
-    floats += one.values.size();
-  for (const gpu::model::buffer& one : of.network->buffers())
-    floats += one.values.size();
-  return floats * sizeof(float);
+  uint64_t bytes = 0;
+  for (const gpu::state_part& part : parts_of(of))
+    bytes += part.values.size_bytes();
+  return bytes;
 }
 
 replica_image state_image(const replica& of, const std::string& run,
                           step_number after) {
-  nlohmann::json buffers;
-  replica_image out;
-  std::vector<data::tensor_view> tensors = tensors_of(of, buffers, out.room);
-  for (const gpu::optimizer::state_vector& one : of.update->state())
-    tensors.push_back(
-        {data::optimizer_prefix + one.name,
-         {int64_t(one.values.size())},
-         on_host(*of.device, one.values.data(), one.values.size(), out.room)});
-  out.file = data::image_of(tensors, about(buffers, run, after));
-  return out;
+  return image_of(of, run, after, [](gpu::state_part::kind) { return true; });
 }
 
 } // namespace ballast::actors

@@ -10,6 +10,7 @@
 #include "gpu/model.hpp"
 #include "gpu/optimizer.hpp"
 #include "gpu/reduction/leaf_slots.hpp"
+#include "gpu/state_parts.hpp"
 #include "gpu/training_state.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/ledger/manifest.hpp"
@@ -48,6 +49,8 @@ void build(replica& out, const job& what, const ledger::row_shape& row,
 /// others are busy, which a process of some gigabytes else does at its very
 /// end. They read as zeros from here on. Any thread.
 void forget_gradients(const replica& of);
+/// Its state, part by part.
+std::vector<gpu::state_part> parts_of(const replica& of);
 /// What lies elsewhere is copied into `room` at once; the rest is what the
 /// replica has, and may change with it.
 struct replica_image {

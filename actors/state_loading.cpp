@@ -15,24 +15,19 @@ namespace ballast::actors {
 
 namespace {
 
-/// A part of the state, and where it is.
+/// A tensor of the state, and where it is.
 struct state_place {
   std::string name;
   gpu::compute_device* device = nullptr;
   std::span<float> values;
 };
 
-/// Buffers lie on the host, arenas where this worker computes.
-std::vector<state_place> places_of(replica& of) {
+std::vector<state_place> places_of(const replica& of) {
   std::vector<state_place> out;
-  for (const gpu::parameter_info& one : of.network->parameters())
-    out.push_back({one.name,
-                   of.device,
-                   {of.memory.parameters.get() + one.offset, one.count}});
-  for (const gpu::model::buffer& one : of.network->buffers())
-    out.push_back({one.name, &gpu::cpu_device(), one.values});
-  for (const gpu::optimizer::state_vector& one : of.update->state())
-    out.push_back({data::optimizer_prefix + one.name, of.device, one.values});
+  for (const gpu::state_part& part : parts_of(of))
+    for (const gpu::part_tensor& one : part.tensors)
+      out.push_back(
+          {one.name, part.device, part.values.subspan(one.first, one.count)});
   return out;
 }
 

@@ -204,7 +204,7 @@ void engine::load_on_thread(worker_run& run, const assignment& order) {
           load_run(run, order, config_.bind_host, config_.store_limit_bytes,
                    stopped(order.generation))) {
     std::lock_guard lock(mutex_);
-    run.trained.state.held = {true, *held};
+    run.trained.state.held = {.holds = true, .step = *held};
     run.trained.state.unsent = {}; // it belongs to the parameters of before
   }
   auto opening = open_collective(run, order, config_.bind_host);
@@ -376,6 +376,7 @@ final_ack engine::fence(const fence_order& order) {
     out.links = run->opening->silent();
   out.holds_state = held.holds;
   out.step = held.step;
+  out.lacks_last_step = !held.last_step;
   return out;
 }
 

@@ -1,12 +1,12 @@
 /// The part of step_executor that brings every rank to the base of its
 /// generation: a newcomer receives the whole state, a rank one step behind
 /// receives the reduced gradients of that step.
+#include "gpu/state_parts.hpp"
 #include "gpu/step_executor.hpp"
 #include "gpu/step_helpers.hpp"
 #include "runtime/messages/start_message.hpp"
 
 #include <algorithm>
-#include <span>
 #include <utility>
 
 namespace ballast::gpu {
@@ -33,27 +33,22 @@ std::vector<bytes_here> lacking(const std::vector<uint32_t>& ranks, int size,
   return out;
 }
 
-/// Ranks without the common state get parameters, optimizer state and buffers
-/// from the others. Returns their bytes.
+/// Ranks without the common state get it from the others. Returns its bytes.
 uint64_t share_state(collectives::collective& group,
                      const step_executor::parts& with,
                      const generation_start& start) {
   const std::vector<bytes_here> have =
       lacking(start.stale, group.size(), bytes_here::all);
   uint64_t bytes = 0;
-  auto send = [&](std::span<float> values) {
-    bytes += values.size_bytes();
-    for (; !values.empty();
-         values = values.subspan(std::min(piece_floats, values.size())))
-      group.fill_lacking(values.data(),
-                         std::min(piece_floats, values.size()) * sizeof(float),
+  for (const state_part& part :
+       state_parts(*with.model, *with.optimizer, with.memory, *with.device)) {
+    bytes += part.values.size_bytes();
+    for (size_t at = 0; at < part.values.size(); at += piece_floats)
+      group.fill_lacking(part.values.data() + at,
+                         std::min(piece_floats, part.values.size() - at) *
+                             sizeof(float),
                          have, patience());
-  };
-  send({with.memory.parameters.get(), with.memory.count});
-  for (const optimizer::state_vector& one : with.optimizer->state())
-    send(one.values);
-  for (const model::buffer& one : with.model->buffers())
-    send(one.values);
+  }
   return bytes;
 }
 
@@ -72,7 +67,7 @@ void step_executor::bring_to_base(const generation_start& start) {
   if (!start.stale.empty()) {
     if (among(start.stale)) {
       std::lock_guard gate(gate_);
-      with_.state->held.holds = false;
+      with_.state->held = {};
     }
     receive_position(start);
     const uint64_t begin_ns = monotonic_ns();
@@ -87,7 +82,8 @@ void step_executor::bring_to_base(const generation_start& start) {
     std::lock_guard gate(gate_);
     if (frozen_)
       throw collective_error(collective_errc::aborted, "frozen at the base");
-    with_.state->held = {true, base};
+    with_.state->held.holds = true;
+    with_.state->held.step = base;
   }
   worker_ready message;
   message.worker = with_.self;

@@ -55,7 +55,7 @@ void synchronous::apply(ledger::position at, const worker::trailer& sums,
   state.last = sums;
   std::swap(state.statistics, statistics_);
   ++state.turn;
-  state.held = {true, at.step};
+  state.held = {true, at.step, true};
   reduction_->applied(at, samples);
 }
 

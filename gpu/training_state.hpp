@@ -56,6 +56,8 @@ struct next_generation {
 struct held_state {
   bool holds = false; // false: its parameters match no step
   step_number step{}; // last applied
+  /// What that step exchanged is here as well: it was applied here.
+  bool last_step = false;
 };
 
 /// The state that outlives generations beside the arenas and the optimizer's

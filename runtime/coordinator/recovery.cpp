@@ -171,7 +171,10 @@ next_generation choose_members(coordinator_parts& p, const fenced& s,
   return out;
 }
 
+/// A worker one step behind is told of that step, if somebody still can, and
+/// receives the whole state if not: who joined at the base knows nothing of it.
 void find_holders(const fence& held, step_number base, next_generation& of) {
+  std::optional<uint32_t> any;
   for (size_t rank = 0; rank < of.workers.size(); ++rank) {
     const worker_id who = of.workers[rank];
     auto found = held.acks().find(who);
@@ -180,8 +183,15 @@ void find_holders(const fence& held, step_number base, next_generation& of) {
       of.stale.insert(who);
     else if (found->second.step < base)
       of.late.insert(who);
-    else if (!of.source)
+    else if (!of.source && !found->second.lacks_last_step)
       of.source = uint32_t(rank);
+    else if (!any)
+      any = uint32_t(rank);
+  }
+  if (!of.source) {
+    of.source = any;
+    of.stale.merge(of.late);
+    of.late.clear();
   }
   if (!of.source)
     of.stale.clear(); // before the first step

@@ -179,9 +179,12 @@ struct final_ack {
   bool more = false;
   /// Of the collective that it was opening: over which nothing went.
   std::vector<dead_link> links = {};
+  /// It received its state: what the last step exchanged is not here, and it
+  /// can bring nobody who is one step behind to it.
+  bool lacks_last_step = false;
   auto fields() {
     return std::tie(worker, level, holds_state, step, records, evaluations,
-                    more, links);
+                    more, links, lacks_last_step);
   }
 };
 /// No answer to a fence tells of more steps than this.

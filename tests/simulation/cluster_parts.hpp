@@ -46,7 +46,8 @@ struct cluster::node_state {
   // What is played: model, data, collective, step thread.
   bool loaded = false; // some state, if only the one that a seed gives
   bool holds = false;
-  std::set<chunk_id> chunks; // in its memory
+  bool has_last_step = false; // it applied the last of `applied` itself
+  std::set<chunk_id> chunks;  // in its memory
   /// In force, but it has applied no step of it: until then it forgets nothing.
   std::optional<ledger::plan> fresh;
   std::optional<fetch_order> fetched;

@@ -39,6 +39,9 @@ void cluster::begin(node_state& who, const connect_order& order) {
             // The source may already be some steps ahead; what it sent is the
             // base.
             uint64_t base = value(me.order().start.step) - 1;
+            if (late && !from.has_last_step)
+              fail(from.name + " is to tell " + me.name + " of step " +
+                   std::to_string(base) + ", which it received itself");
             if (late)
               me.applied.push_back(from.applied.at(base - 1));
             else
@@ -49,6 +52,7 @@ void cluster::begin(node_state& who, const connect_order& order) {
               if (value(step) <= base && (!late || value(step) == base))
                 me.records[step] = record;
             me.holds = true;
+            me.has_last_step = late;
             ready(me);
           });
 }
@@ -201,6 +205,7 @@ void cluster::completed(node_state& who, size_t step, bool broken) {
     fail(who.name + ": " + wrong.message);
   worker::step_end end = who.core->applied();
   who.applied.push_back(op.what);
+  who.has_last_step = true;
   who.unreported.push_back({who.drawn->at.step, who.drawn->at.epoch,
                             who.drawn->plan, who.drawn->samples, 1,
                             uint64_t(now_.count())});

@@ -169,6 +169,7 @@ void cluster::on_fence(node_state& who, const fence_order& order) {
   ack.level = order.level;
   ack.holds_state = who.lifecycle.may_hold_state() && who.holds;
   ack.step = step_number{who.applied.size()};
+  ack.lacks_last_step = !who.has_last_step;
   for (const auto& [step, record] : who.records)
     if (step > order.known && value(step) <= who.applied.size())
       ack.records.push_back(record);
@@ -275,6 +276,7 @@ void cluster::forget_run(node_state& who) {
   who.chunks.clear();
   who.loaded = false;
   who.holds = false;
+  who.has_last_step = false;
   who.applied.clear();
   who.unreported.clear();
   who.records.clear();
@@ -446,6 +448,7 @@ void cluster::hand_over(const std::shared_ptr<group>& in, node_state& source) {
               me.rank = me.core->rank();
               me.applied = state;
               me.holds = true;
+              me.has_last_step = false;
               // What the source still knows of steps that may not be shown.
               constexpr size_t kept = 64;
               for (size_t i = state.size() > kept ? state.size() - kept : 0;

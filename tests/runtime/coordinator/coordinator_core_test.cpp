@@ -279,6 +279,32 @@ TEST(coordinator_core, goes_on_from_the_newest_step_that_a_survivor_holds) {
   EXPECT_EQ(d.core.last().generation, generation{1});
 }
 
+TEST(coordinator_core, gives_all_to_who_is_behind_if_nobody_can_tell_the_step) {
+  driver d;
+  d.train({"w1", "w2", "w3"});
+  ledger::step_record first{
+      step_number{1}, epoch_number{1}, plan_number{1}, 50, 2, 9};
+  d.core.take(connection_lost{d.workers[0], closed}, d.now);
+  // w2 has the state of step 1 from w1, and w3 is behind.
+  final_ack received{d.workers[1],   generation{1}, true,
+                     step_number{1}, {first},       {}};
+  received.lacks_last_step = true;
+  d.core.take(received, d.now);
+  auto place = pick<balance::place_shares>(d.core.take(
+      final_ack{d.workers[2], generation{1}, true, step_number{0}, {}, {}},
+      d.now));
+  ASSERT_EQ(place.size(), 1u);
+  ledger::plan next =
+      balance::repaired_plan(d.chunks(), 0.1, place[0].before, place[0].workers,
+                             place[0].generation, place[0].number);
+  d.core.take(shares_placed{next, {{}, {}}}, d.now);
+  auto connects = pick<send_connect>(d.join_ranks());
+  ASSERT_EQ(connects.size(), 2u);
+  EXPECT_TRUE(connects[0].what.late.empty());
+  EXPECT_EQ(connects[0].what.stale, std::vector<uint32_t>{1});
+  EXPECT_EQ(connects[0].what.source, 0u);
+}
+
 TEST(coordinator_core, learns_from_the_fence_of_evaluations_that_met_nobody) {
   driver d;
   d.train({"w1", "w2", "w3"});
