@@ -276,7 +276,7 @@ gpu::step_listener engine::listen(worker_run& run) {
         config_.device ? config_.device->name() : "this machine", rows);
   };
   steps.may_copy = [&run] { return !run.snapshot.is_fetched(); };
-  steps.copy = [this, &run](step_number after, gpu::state_part mine) {
+  steps.copy = [this, &run](step_number after, gpu::state_slice mine) {
     run.snapshot.begin(after, state_image(run.trained, run.name, after),
                        mine.rank, mine.world);
     // Who asks for the parts waits until they are complete.

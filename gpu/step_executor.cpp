@@ -278,7 +278,7 @@ worker::step_end step_executor::do_step(const prefetcher::ready& ready,
   core_time passing;
   const double loss_sum = method_->contribute(
       {order.at, order.samples, rows, with_.what->seed, uint32_t(core_->rank()),
-       order.leaves, nullptr, group_.get()});
+       order.leaves, nullptr, group_.get(), core_->current().generation});
   if (const auto less = method_->take_shrunk(); less && listener_.shrunk)
     listener_.shrunk(*less);
   passing.stop();

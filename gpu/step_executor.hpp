@@ -40,8 +40,8 @@
 
 namespace ballast::gpu {
 
-/// The part of the state that a rank copies.
-struct state_part {
+/// The slice of the state that a rank copies.
+struct state_slice {
   uint32_t rank = 0;
   uint32_t world = 1;
 };
@@ -65,7 +65,7 @@ struct step_listener {
       trace;
   /// All ranks are at this step: begin to copy this one's part of the state for
   /// a checkpoint, and return. Empty: no checkpoints.
-  std::function<void(step_number, state_part)> copy;
+  std::function<void(step_number, state_slice)> copy;
   /// False: the copy before is still wanted, and one that is due may wait.
   std::function<bool()> may_copy;
   /// The state is about to change: returns when a copy that was begun is

@@ -50,8 +50,8 @@ void compressed_sum::begin(const step_work& of) {
   const bool alone = of.group->size() == 1;
   if (!codec_)
     codec_ = make_codec(*with_.how, of.seed, parts_);
-  if (generation_ != of.plan->generation) {
-    generation_ = of.plan->generation;
+  if (generation_ != of.generation) {
+    generation_ = of.generation;
     codec_->begin_generation();
     trial_.begin_generation();
   }

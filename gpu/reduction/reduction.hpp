@@ -34,6 +34,7 @@ struct step_work {
   std::span<const ledger::leaf_range> leaves = {};
   float* gradients = nullptr; // arena: for the sum over all ranks
   collectives::collective* group = nullptr;
+  ballast::generation generation{}; // of `group`
 };
 
 class reduction {

@@ -47,12 +47,11 @@ struct summing {
   }
   void step(collective& group, uint64_t number, float* gradients,
             uint64_t samples = 100, uint64_t in_generation = 1) {
-    ledger::plan plan{plan_number{1}, generation{in_generation}, {}};
     step_work work;
     work.at.step = step_number{number};
     work.samples = samples;
     work.seed = 3;
-    work.plan = &plan;
+    work.generation = generation{in_generation};
     work.group = &group;
     sums->begin(work);
     buckets->begin(gradients, group, soon());
