@@ -68,6 +68,9 @@ struct coordinator_shell_config {
   std::function<void(const coordinator::run_status&)> on_tick;
   /// A run directory exists, before its data are prepared; may be empty.
   std::function<void(const run_record&, const job&)> on_run_opened;
+  /// A run that was left goes on, and what users asked of it then is on the
+  /// disk; may be empty.
+  std::function<void()> on_taken_over;
   /// A line that whoever started the run should see at once.
   std::function<void(const std::string&)> on_notice;
   /// A worker is excluded: its process, if it still lives, is of no use; may be

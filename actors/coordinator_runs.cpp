@@ -42,13 +42,16 @@ failure coordinator_shell::lead(opening_result opened) {
     config_.on_notice(run.notice);
   if (config_.on_run_opened)
     config_.on_run_opened(record(), run.what);
-  if (run.past)
+  const bool taken_over = run.past.has_value();
+  if (taken_over)
     (void)take_over(core(), std::move(*run.past), record().term(),
                     record().token());
   else
     (void)coordinator::submit(core(), run.what, record().name(),
                               record().term(), record().token());
   perform_decided();
+  if (taken_over && config_.on_taken_over)
+    queue_.add(queued_work{config_.on_taken_over});
   return {};
 }
 

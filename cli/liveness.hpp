@@ -10,6 +10,8 @@
 ///                              {"signal": 2}
 ///   coordinator -> supervisor  {"ready": {"control": .., "http": ..}}
 ///                              {"run": {"name": .., "folder": ..}}
+///                              {"taken_over": true}: what was asked for with
+///                              "resume" is on the disk
 ///                              {"refused": {"exit_code": .., "reason": ..}}
 ///                              {"ended": {"exit_code": .., "reason": ..,
 ///                                         "folder": .., "report": {..}}}

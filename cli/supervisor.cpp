@@ -1,5 +1,6 @@
 #include "cli/supervisor.hpp"
 
+#include "cli/child_arguments.hpp"
 #include "cli/child_process.hpp"
 #include "cli/opened_logs.hpp"
 #include "cli/outcome.hpp"
@@ -81,7 +82,10 @@ private:
   bool had_run_ = false;   // --run-dir had one before any coordinator started
   std::string old_report_; // of an earlier life of the run
   bool resume_ = false;    // the coordinator takes over a run
-  std::string died_;       // how the last coordinator ended
+  /// A user asked for that, and no coordinator has kept it: the next one is
+  /// told again, or a stop from before would count.
+  bool asks_again_ = false;
+  std::string died_; // how the last coordinator ended
   restart_limit restarts_;
   standstill still_; // of the coordinator
   /// When the next coordinator starts; there is none until then.
@@ -103,36 +107,17 @@ void supervisor::catch_signals() {
 }
 
 void supervisor::start_coordinator() {
-  std::vector<std::string> arguments{"node", "--coordinator", "--listen",
-                                     "127.0.0.1:0"};
-  // After a restart the page and the API keep their address.
-  std::string http = http_.empty() ? options_.http : http_;
-  if (!http.empty())
-    arguments.insert(arguments.end(), {"--http", http});
-  if (!http_.empty()) // unless another program has taken the port meanwhile
-    arguments.push_back("--http-again");
-  if (options_.insecure)
-    arguments.push_back("--insecure");
-  if (!options_.progress)
-    arguments.push_back("--no-progress");
-  coordinator_ = start_child("coordinator", arguments, "");
+  coordinator_ =
+      start_child("coordinator", coordinator_arguments(options_, http_), "");
 }
 
 void supervisor::start_worker(const std::string& name) {
-  std::vector<std::string> arguments{"node",   "--join", control_,
-                                     "--name", name,     "--once"};
-  arguments.push_back("--device");
-  if (options_.what.model.kind != model_kind::emulated) {
-    arguments.push_back(options_.device);
-    arguments.push_back("--preload-torch");
-  } else {
-    arguments.push_back("cpu"); // it computes nowhere else
-  }
   const std::string log = folder_ + "/logs/" + name + ".log";
   (void)fault_point("worker.start");
   try {
     logs_.opening(log);
-    workers_.push_back(start_child(name, arguments, log));
+    workers_.push_back(
+        start_child(name, worker_arguments(options_, control_, name), log));
   } catch (const ballast_error& problem) {
     // The coordinator ends the run for it, unless it has already ended it,
     // and with it the folder of the log, for a better reason.
@@ -177,7 +162,7 @@ void supervisor::on_line(const nlohmann::json& line) {
             {{"folder", folder_},
              {"job", to_json(options_.what)},
              {"alive", names_of_running(workers_, adopted_)},
-             {"again", died_.empty()}}}});
+             {"again", asks_again_}}}});
       if (interrupts_ > 0)
         coordinator_.socket->send({{"signal", SIGINT}});
       return;
@@ -196,6 +181,8 @@ void supervisor::on_line(const nlohmann::json& line) {
       return;
     for (uint32_t i = 1; i <= options_.what.elastic.workers; ++i)
       start_worker("w" + std::to_string(i));
+  } else if (line.contains("taken_over")) {
+    asks_again_ = false;
   } else if (line.contains("notice")) {
     say("ballast: " + line["notice"].get<std::string>());
   } else if (line.contains("start")) {
@@ -380,7 +367,7 @@ outcome supervisor::run() {
   catch_signals();
   had_run_ = holds_run(options_.run_dir);
   if (options_.resume) {
-    resume_ = true;
+    resume_ = asks_again_ = true;
     folder_ = std::filesystem::absolute(options_.run_dir).string();
     old_report_ = stamp_of_report(folder_);
     adopted_ = find_orphans(folder_);

@@ -188,6 +188,7 @@ actors::coordinator_shell_config coordinator_process::shell() {
                 {"folder", record.folder().string()},
                 {"begins", record.begins()}}}});
   };
+  out.on_taken_over = [to = supervisor_] { to->send({{"taken_over", true}}); };
   out.on_notice = on_notice();
   return out;
 }

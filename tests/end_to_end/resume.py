@@ -127,6 +127,17 @@ class OfALongRun(Resume):
         self.assertEqual(read_json(run / "report.json")["state"], "done")
 
 
+class WhoseCoordinatorDies(Resume):
+    def test_goes_on_though_nothing_was_kept_of_being_asked_to(self):
+        run = self.stopped(quick())
+        flag = self.folder / "armed"
+        self.environment["BALLAST_FAULT_POINTS"] = f"journal.commit=kill!{flag}"
+        flag.touch()
+        again = self.resume_dir(run)
+        self.ended_well(again, run, 4)
+        self.assertFalse(flag.exists())
+
+
 class AfterAPowerCut(Resume):
     def test_lines_that_were_lost_are_made_again(self):
         run = self.killed(quick(), 2)
