@@ -77,12 +77,7 @@ void coordinator_shell::prepared(const set_prepared& made) {
   coordinator::actions decided = state_->box.take();
   // Of a run that was taken over nothing is changed before this is decided.
   if (core().members.phase() != coordinator::run_phase::failed)
-    try {
-      record().go_on();
-    } catch (const ballast_error& e) {
-      tell_core(coordinator::outside_trouble{e.what_failed()});
-      return;
-    }
+    queue_.add(queued_work{[this] { record().go_on(); }});
   queue_.add(std::move(decided));
 }
 

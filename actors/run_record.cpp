@@ -166,8 +166,15 @@ void run_record::announce(const coordinator_addresses& addresses,
 }
 
 void run_record::go_on() {
-  if (!resumed_ || went_on_.exchange(true))
+  if (!resumed_ || went_on_)
     return;
+  // Before its report goes: without one the stop would still count.
+  if (stop_is_over_) {
+    coordinator::standing_requests asked = journal_.open().content().asked;
+    asked.stop.reset();
+    journal_.open().record_requests(asked);
+  }
+  went_on_ = true;
   inherited_ = steps_.last();
   std::error_code ignored;
   std::filesystem::path report = directory_.file("report.json");
@@ -181,11 +188,6 @@ void run_record::go_on() {
       notices_.warn(
           "report.json of the life before is no JSON object; it is kept as " +
           kept);
-  }
-  if (stop_is_over_) {
-    coordinator::standing_requests asked = journal_.open().content().asked;
-    asked.stop.reset();
-    journal_.open().record_requests(asked);
   }
   for (const store::damaged_tail& one : tails_) {
     std::string kept = one.kept.filename().string();

@@ -128,14 +128,27 @@ class OfALongRun(Resume):
 
 
 class WhoseCoordinatorDies(Resume):
-    def test_goes_on_though_nothing_was_kept_of_being_asked_to(self):
+    def test_goes_on_at_whichever_of_its_first_writes_that_is(self):
+        for write in range(1, 5):
+            with self.subTest(write=write):
+                run = self.stopped(quick())
+                flag = self.folder / "armed"
+                flag.touch()
+                self.environment["BALLAST_FAULT_POINTS"] = \
+                    f"journal.commit=kill@{write}!{flag}"
+                self.ended_well(self.resume_dir(run), run, 4)
+                self.assertFalse(flag.exists())
+
+    def test_waits_for_space_to_keep_that_it_goes_on(self):
         run = self.stopped(quick())
-        flag = self.folder / "armed"
-        self.environment["BALLAST_FAULT_POINTS"] = f"journal.commit=kill!{flag}"
-        flag.touch()
+        full = self.folder / "full"
+        full.touch()
+        self.environment["BALLAST_FAULT_POINTS"] = \
+            f"journal.commit=enospc@3-1000?{full}"
         again = self.resume_dir(run)
+        again.said("disk full: .*ledger.sqlite", "err")
+        full.unlink()
         self.ended_well(again, run, 4)
-        self.assertFalse(flag.exists())
 
 
 class AfterAPowerCut(Resume):
