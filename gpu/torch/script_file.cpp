@@ -2,9 +2,13 @@
 
 #include "runtime/base/errors.hpp"
 
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/enum_tag.h>
 #include <algorithm>
 #include <caffe2/serialize/inline_container.h>
 #include <fstream>
+#include <torch/csrc/jit/ir/ir.h>
+#include <torch/csrc/jit/passes/inliner.h>
 
 namespace ballast::gpu {
 
@@ -87,7 +91,47 @@ void add_parameter(script_file& out, const std::string& path,
   out.trained.push_back({name, value});
 }
 
+bool takes_tensors(const c10::FunctionSchema& schema) {
+  return std::ranges::any_of(schema.arguments(), [](const c10::Argument& one) {
+    return one.type()->isSubtypeOf(*c10::TensorType::get());
+  });
+}
+
+bool node_draws(const torch::jit::Node& node);
+
+bool block_draws(const torch::jit::Block& block) {
+  for (const torch::jit::Node* one : block.nodes())
+    if (node_draws(*one))
+      return true;
+  return false;
+}
+
+bool node_draws(const torch::jit::Node& node) {
+  if (std::ranges::any_of(node.blocks(), [](const torch::jit::Block* one) {
+        return block_draws(*one);
+      }))
+    return true;
+  if (node.kind().is_prim()) // what is called by name was not made part of it
+    return node.kind() == c10::prim::CallFunction ||
+           node.kind() == c10::prim::CallMethod ||
+           node.kind() == c10::prim::fork;
+  const torch::jit::Operator* known = node.maybeOperator();
+  if (!known)
+    return true;
+  const auto by_dispatcher =
+      c10::Dispatcher::singleton().findSchema(known->schema().operator_name());
+  // Those that only TorchScript has compute with numbers and lists.
+  return by_dispatcher ? by_dispatcher->hasTag(at::Tag::nondeterministic_seeded)
+                       : takes_tensors(known->schema());
+}
+
 } // namespace
+
+bool may_draw(const torch::jit::Module& module) {
+  const auto graph = module.get_method("forward").graph()->copy();
+  torch::jit::Inline(*graph);
+  return block_draws(*graph->block());
+}
 
 script_file load_script(const std::string& path, at::Device device) {
   script_file out;

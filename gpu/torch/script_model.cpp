@@ -1,10 +1,19 @@
 // torchscript: any module saved by torch.jit.save whose forward(rows) returns
 // the outputs; its parameters train, by their names in the module. Rows keep
 // the shape of the data set.
+//
+// With the reduction canonical several models of one file compute at once, and
+// each must give the same bits each time. LibTorch's generator is one for the
+// process, so who draws from it has it alone; and the module is computed as it
+// is written, not as what LibTorch makes of it once it has run a few times.
 #include "gpu/initial_parameters.hpp"
 #include "gpu/torch/script_file.hpp"
 #include "gpu/torch/torch_model.hpp"
 #include "runtime/base/errors.hpp"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <mutex>
+#include <torch/csrc/jit/python/update_graph_executor_opt.h>
 
 namespace ballast::gpu {
 namespace {
@@ -51,11 +60,16 @@ constant constant_of(const std::string& path, const script_tensor& from) {
           uint32_t(value._version())};
 }
 
+/// Of LibTorch's generator, from its seed to the last number.
+std::mutex generator_in_use;
+
 class script_model final : public torch_model {
 public:
   script_model(const model_request& request, script_file loaded)
-      : torch_model(request, shapes_of(loaded), {}),
-        loaded_(std::move(loaded)) {
+      : torch_model(request, shapes_of(loaded), {}), loaded_(std::move(loaded)),
+        exact_(setting().what.train.reduction == reduction_kind::canonical),
+        draws_(may_draw(loaded_.module)) {
+    const std::lock_guard alone(generator_in_use);
     for (const script_tensor& one : loaded_.constants)
       constants_.push_back(constant_of(request.what->model.path, one));
     leaves().adopt(tensors_of(loaded_));
@@ -99,6 +113,7 @@ private:
   }
 
   at::Tensor forward(const at::Tensor& rows) {
+    torch::jit::setGraphExecutorOptimize(!exact_);
     return loaded_.module.forward({rows}).toTensor();
   }
   at::Tensor forward(const batch_view& batch) {
@@ -109,6 +124,7 @@ private:
     const at::NoGradGuard no_grad;
     at::Tensor out;
     loaded_.module.eval();
+    const at::Tensor drawn_before = generator_state();
     try {
       out = forward(at::zeros(
           sizes_of(2), at::TensorOptions().device(device_of(setting().place))));
@@ -124,6 +140,16 @@ private:
                         " of shape " + to_string(out.sizes().vec()) +
                         "; expected float32 of shape [2, " +
                         std::to_string(goal().columns()) + "]");
+    if (exact_ && !generator_state().equal(drawn_before))
+      refuse_script(setting().what.model.path,
+                    "forward draws random numbers in an evaluation, too; with "
+                    "the reduction \"canonical\" (/train/reduction) only a "
+                    "training step has a seed for them: expected a dropout "
+                    "that looks at self.training, or the reduction \"fused\"");
+  }
+
+  static at::Tensor generator_state() {
+    return at::detail::getDefaultCPUGenerator().get_state();
   }
 
   [[noreturn]] void refuse_changing(const std::string& name) const {
@@ -174,8 +200,11 @@ private:
 
   at::Tensor outputs(const batch_view& batch, bool training,
                      uint64_t step_seed) override {
-    if (training)
+    std::unique_lock alone(generator_in_use, std::defer_lock);
+    if (training && draws_) {
+      alone.lock();
       at::manual_seed(step_seed);
+    }
     loaded_.module.train(training);
     at::Tensor out = forward(batch);
     if (training)
@@ -197,6 +226,8 @@ private:
   }
 
   script_file loaded_;
+  bool exact_;
+  bool draws_;
   std::vector<constant> constants_;
   std::vector<int64_t> row_sizes_;
   std::vector<at::Tensor> initial_;

@@ -4,18 +4,17 @@ what the optimizer remembers of it. Method: read with the safetensors wheel
 alone. From a step on the learning rate is as good as nothing, so the model at
 the end is the one of that step.
 """
-import io
 import json
 import re
 import sys
 import unittest
-import zipfile
 
 import numpy
 
 from harness.jobs import merged
 from harness.program import ROOT
 from harness.run_files import read_json
+from harness.torchscript import save_script
 
 from ballast_test import BallastTest
 
@@ -57,54 +56,6 @@ NAMES = {
 }
 
 
-def script(path):
-    """A dense layer as `torch.jit.save` would write it: an archive of the code
-    of the module, of a pickle of it, and of the values of its tensors."""
-    def name(module, what):
-        return b"c" + module.encode() + b"\n" + what.encode() + b"\n"
-
-    def text(what):
-        return b"X" + len(what).to_bytes(4, "little") + what.encode()
-
-    def tensor(key, shape):
-        count = int(numpy.prod(shape))
-        strides = [int(numpy.prod(shape[i + 1:])) for i in range(len(shape))]
-
-        def numbers(of):
-            return b"(" + b"".join(b"K" + bytes([n]) for n in of) + b"t"
-        return (name("torch._utils", "_rebuild_tensor_v2") + b"(("
-                + text("storage") + name("torch", "FloatStorage") + text(key)
-                + text("cpu") + b"K" + bytes([count]) + b"tQK\x00"
-                + numbers(shape) + numbers(strides) + b"\x88"
-                + name("collections", "OrderedDict") + b")RtR")
-    shapes = [("weight", (CLASSES, 6)), ("bias", (CLASSES,))]
-    fields = b"".join(text(field) + tensor(str(i), shape)
-                      for i, (field, shape) in enumerate(shapes))
-    pickled = (b"\x80\x02" + name("__torch__", "Net") + b")\x81}("
-               + fields + text("training") + b"\x88" + b"ub.")
-    code = ('class Net(Module):\n'
-            '  __parameters__ = ["weight", "bias", ]\n'
-            '  __buffers__ = []\n'
-            '  weight : Tensor\n'
-            '  bias : Tensor\n'
-            '  training : bool\n'
-            '  def forward(self: __torch__.Net,\n'
-            '    x: Tensor) -> Tensor:\n'
-            '    return torch.linear(torch.flatten(x, 1), self.weight, '
-            'self.bias)\n')
-    values = numpy.random.default_rng(5)
-    archive = io.BytesIO()
-    with zipfile.ZipFile(archive, "w") as file:
-        file.writestr("net/data.pkl", pickled)
-        file.writestr("net/code/__torch__.py", code)
-        file.writestr("net/constants.pkl", b"\x80\x02).")
-        file.writestr("net/version", b"3\n")
-        for i, (_, shape) in enumerate(shapes):
-            file.writestr(f"net/data/{i}",
-                          values.normal(size=shape).astype("<f4").tobytes())
-    path.write_bytes(archive.getvalue())
-
-
 class EveryKind(BallastTest):
     def job(self, kind, optimizer="adamw"):
         out = merged({
@@ -121,7 +72,10 @@ class EveryKind(BallastTest):
             "elastic": {"workers": 2, "heartbeat_ms": 1000}}, KINDS[kind])
         if kind == "torchscript":
             path = self.folder / "net.pt"
-            script(path)
+            save_script(
+                path, NAMES["torchscript"],
+                ["return torch.linear(torch.flatten(x, 1), self.weight, "
+                 "self.bias)"])
             out["model"]["path"] = str(path)
         return out
 

@@ -1,7 +1,9 @@
 // Goal: a TorchScript module trains like a model of our own. Method: a small
 // module saved here, against the linear model of the same values.
+#include "gpu/torch/script_file.hpp"
 #include "warm_start_fixture.hpp"
 
+#include <thread>
 #include <torch/script.h>
 #include <torch/serialize.h>
 
@@ -87,6 +89,88 @@ TEST_F(torchscript, draws_its_dropout_from_the_step_seed) {
   const double first = m.accumulate(rows.view(), 1);
   EXPECT_NE(m.accumulate(rows.view(), 2), first);
   EXPECT_EQ(m.accumulate(rows.view(), 1), first);
+}
+
+// Long enough for LibTorch to make a graph of its own of it after some passes.
+constexpr const char* drops =
+    "  x = torch.linear(torch.flatten(x, 1), self.weight, self.bias)\n"
+    "  x = torch.sigmoid(x) * torch.tanh(x) + torch.relu(x)\n"
+    "  x = torch.dropout(x, 0.3, self.training)\n"
+    "  x = torch.sigmoid(x) * torch.tanh(x) + torch.relu(x)\n"
+    "  return torch.dropout(x, 0.3, self.training)\n";
+
+struct leaf_bits {
+  double loss = 0;
+  std::vector<float> gradients;
+  bool operator==(const leaf_bits&) const = default;
+};
+
+leaf_bits bits_of(model_setup& m, const batch_view& rows, uint64_t seed) {
+  m.clear();
+  const double loss = m.accumulate(rows, seed);
+  return {loss, m.gradients};
+}
+
+TEST_F(torchscript, gives_a_leaf_the_same_bits_however_often_it_computed) {
+  save(drops);
+  job_.train.order = sample_order::global;
+  job_.train.reduction = reduction_kind::canonical;
+  model_setup m(job_, image({3, 4}, 4));
+  random_rows rows(m.row, 9);
+  const leaf_bits first = bits_of(m, rows.view(), 1);
+  EXPECT_NE(bits_of(m, rows.view(), 2), first);
+  for (int pass = 0; pass < 5; ++pass) {
+    bits_of(m, rows.view(0, uint32_t(2 + pass)), 2);
+    EXPECT_EQ(bits_of(m, rows.view(), 1), first) << pass;
+  }
+}
+
+TEST_F(torchscript, gives_a_leaf_the_same_bits_beside_others) {
+  save(drops);
+  job_.train.order = sample_order::global;
+  job_.train.reduction = reduction_kind::canonical;
+  model_setup one(job_, image({3, 4}, 4)), other(job_, image({3, 4}, 4));
+  random_rows rows(one.row, 9);
+  const leaf_bits of_one = bits_of(one, rows.view(), 1);
+  const leaf_bits of_other = bits_of(other, rows.view(), 2);
+  constexpr int passes = 500;
+  int differ = 0;
+  std::thread beside([&] {
+    for (int pass = 0; pass < passes; ++pass)
+      differ += bits_of(other, rows.view(), 2) != of_other;
+  });
+  int differ_here = 0;
+  for (int pass = 0; pass < passes; ++pass)
+    differ_here += bits_of(one, rows.view(), 1) != of_one;
+  beside.join();
+  EXPECT_EQ(differ_here + differ, 0);
+}
+
+TEST_F(torchscript, refuses_canonical_sums_of_a_module_that_always_draws) {
+  save("  x = torch.dropout(torch.flatten(x, 1), 0.5, True)\n"
+       "  return torch.linear(x, self.weight, self.bias)\n");
+  EXPECT_EQ(pointer_of_refusal(job_, image({3, 4}, 4)), "accepted");
+  job_.train.order = sample_order::global;
+  job_.train.reduction = reduction_kind::canonical;
+  EXPECT_EQ(pointer_of_refusal(job_, image({3, 4}, 4)), "/model/path");
+}
+
+TEST_F(torchscript, knows_whether_a_module_draws) {
+  const auto draws = [&](const std::string& forward) {
+    save(forward);
+    return may_draw(load_script(job_.model.path, at::kCPU).module);
+  };
+  EXPECT_FALSE(draws(dense));
+  EXPECT_FALSE(draws("  sizes = [x.size(0), 12]\n"
+                     "  if x.size(0) > len(sizes):\n"
+                     "    x = torch.relu(x)\n"
+                     "  x = torch.layer_norm(x.view(sizes), [12])\n"
+                     "  return torch.linear(x, self.weight, self.bias)\n"));
+  EXPECT_TRUE(draws(drops));
+  EXPECT_TRUE(draws("  x = torch.linear(torch.flatten(x, 1), self.weight)\n"
+                    "  if x.size(0) > 100:\n"
+                    "    x = x + torch.rand_like(x)\n"
+                    "  return x\n"));
 }
 
 TEST_F(torchscript, refuses_modules_that_do_not_fit) {
