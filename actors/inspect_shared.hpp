@@ -1,5 +1,5 @@
 /// How the large parts of messages travel: what all orders of a generation
-/// share. For protocol.hpp only.
+/// share, and what those consist of. For protocol.hpp only.
 #pragma once
 
 #include "runtime/messages/messages.hpp"
@@ -50,3 +50,12 @@ typename Inspector::result_type inspect(Inspector& f, shared_list<T>& x) {
 }
 
 } // namespace ballast
+
+namespace ballast::ledger {
+
+template <class Inspector>
+typename Inspector::result_type inspect(Inspector& f, leaf_range& x) {
+  return f(caf::meta::type_name("leaf_range"), x.begin, x.end);
+}
+
+} // namespace ballast::ledger

@@ -137,7 +137,8 @@ typename Inspector::result_type inspect(Inspector& f, share& x) {
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, plan& x) {
-  return f(caf::meta::type_name("plan"), x.number, x.generation, x.shares);
+  return f(caf::meta::type_name("plan"), x.number, x.generation, x.shares,
+           x.kept.step, x.kept.by_rank);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, position& x) {

@@ -196,6 +196,8 @@ void engine::load_on_thread(worker_run& run, const assignment& order) {
     closed = std::move(run.opening);
     next_closed = std::move(run.next_opening);
   }
+  if (gone)
+    gone->end_ahead();
   gone.reset();
   closed.reset();
   next_closed.reset();
@@ -205,7 +207,8 @@ void engine::load_on_thread(worker_run& run, const assignment& order) {
                    stopped(order.generation))) {
     std::lock_guard lock(mutex_);
     run.trained.state.held = {.holds = true, .step = *held};
-    run.trained.state.unsent = {}; // it belongs to the parameters of before
+    run.trained.state.unsent = {};    // it belongs to the parameters of before
+    run.trained.state.abandoned = {}; // likewise
   }
   auto opening = open_collective(run, order, config_.bind_host);
   auto executor = make_executor(run, order, listen(run));

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What it costs that a run ends with the same bits for every number of workers.
 
-  ./dev bench repro [--repeats N] [--only PART] [--peers DIR] [--save] [--check]
+  ./dev bench repro [--repeats N] [--kills N] [--only PART] [--peers DIR] [--save]
+                    [--check]
 
 cost     order global and reduction canonical with 8 leaves against the usual
          (local, fused): the Fashion-MNIST examples and the transformer, 1 and 2
@@ -12,14 +13,22 @@ ddp      canonical with 2 workers against PyTorch's DistributedDataParallel over
 digests  canonical with digests of the parameters every 50 steps against none:
          at most 0.5 % slower.
 bits     weights_sha256 with 1, 2, 3, 4, 5 and 7 workers: one.
+recovery kill -9 of a random one of 4 workers at a random moment, until the first
+         step of a generation without it: a model of 25 MB whose rows cost so
+         much that a step of 4 workers takes 50 ms, canonical with 32 leaves
+         against fused: at most 0.75 times as long (p50). The others keep what
+         leaves of the step they have computed.
 
 A run's speed is `samples_per_s` of report.json, from the first step on and
 without evaluation. Medians over the repeats, alternated.
 """
 import os
+import random
+import signal
 import statistics
 import sys
 
+from lib.kills import MB_25, emulated, kills, phase_table, seconds
 from lib.measure import (
     ROOT,
     Ballast,
@@ -32,11 +41,13 @@ from lib.measure import (
     table,
     warn_if_busy,
 )
+from lib.observed import Runs
 
 SLOWER_PERCENT_MAX = {
     (1, "mlp"): 5, (1, "cnn"): 5, (1, "transformer"): 5,
     (2, "mlp"): 35, (2, "cnn"): 12, (2, "transformer"): 12,
 }
+RECOVERY_RATIO_MAX = 0.75  # p50, canonical over fused
 TIMES_DDP_MIN = {"mlp": 3.0, "cnn": 1.3}
 EPOCHS = {"mlp": 6, "cnn": 1, "transformer": 6}
 CANONICAL = ["/train/order=global", "/train/reduction=canonical", "/train/leaves=8"]
@@ -121,9 +132,39 @@ def bits(ballast, _options, verdicts):
     return {"weights_sha256": hashes}
 
 
+def recovery(options, runs, verdicts):
+    """The same rows and the same cost of a row in both."""
+    rows, step_us, world = 64, 50_000, 4
+    fused = emulated(world, MB_25, 0)
+    fused["model"]["us_per_sample"] = step_us * world // rows
+    fused["train"].update(global_batch=rows, threads=1)
+    canonical = {**fused, "train": {**fused["train"], "order": "global", "reduction": "canonical", "leaves": 32}}
+    dice = random.Random(4)
+    raw = {"fused": [], "canonical": []}
+    for _ in range(options.repeats):
+        for how, job in (("fused", fused), ("canonical", canonical)):
+            raw[how] += runs.watch(job, kills(world, max(1, options.kills // options.repeats), dice))
+    say(f"\nkill -9 of one of {world} workers, 25 MB, until the next step; 32 leaves")
+    lines = [("", "p50", "p99", "most", "kills", "a step")]
+    for how, found in raw.items():
+        step = statistics.median(one["step_ms"] for one in found)
+        lines.append((how, *seconds([one["to_step_s"] for one in found]), f"{step:.0f} ms"))
+    table(lines)
+    for found in raw.values():
+        phase_table(found)
+    canonical_s, fused_s = (statistics.median(r["to_step_s"] for r in raw[how]) for how in ("canonical", "fused"))
+    verdicts.at_most("recovery, p50: canonical over fused", canonical_s / fused_s, RECOVERY_RATIO_MAX, "times")
+    return raw
+
+
 def main():
-    options = arguments(__doc__.splitlines()[0], ["cost", "ddp", "digests", "bits"])
+    def more(p):
+        p.add_argument("--kills", type=int, default=200, help="of each reduction in the part recovery (default 200)")
+
+    options = arguments(__doc__.splitlines()[0], ["cost", "ddp", "digests", "bits", "recovery"], more=more)
     warn_if_busy()
+    # On SIGTERM, still end the processes that it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with Scratch() as scratch:
         ballast = Ballast(options.ballast, scratch)
         parts = {"cost": lambda verdicts: cost(ballast, options, verdicts)}
@@ -133,6 +174,7 @@ def main():
                 parts["ddp"] = lambda verdicts: ddp(ballast, peer, options, verdicts)
         parts["digests"] = lambda verdicts: digests(ballast, options, verdicts)
         parts["bits"] = lambda verdicts: bits(ballast, options, verdicts)
+        parts["recovery"] = lambda verdicts: recovery(options, Runs(options, scratch), verdicts)
         run_parts("repro", options, parts)
 
 

@@ -4,6 +4,7 @@
 #include "collectives/collective_error.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <string>
 
@@ -26,23 +27,27 @@ constexpr size_t chain_max = 64;
                              "ranges (sum_of_ranks)");
 }
 
-/// Each part of each rank once, in ascending order: as sum_of_ranks makes it,
-/// and a part that is missing or taken twice shows without a memory of them.
+/// Each part of each rank once, in any order: a rank with several ranges of
+/// leaves numbers its parts by range.
 void check_parts(const fixed_sum& how) {
-  uint32_t next[ledger::leaves_max] = {};
+  static_assert(rank_parts_max <= 64, "a bit for each");
+  uint64_t taken[ledger::leaves_max] = {};
   for (const fixed_sum::term& term : how.terms) {
     if (term.rank < 0) {
       continue;
     }
     const auto rank = static_cast<size_t>(term.rank);
-    if (rank >= how.parts.size() || term.part != next[rank]++) {
+    if (rank >= how.parts.size() || term.part >= how.parts[rank] ||
+        term.part >= rank_parts_max || (taken[rank] >> term.part & 1) != 0) {
       refuse("takes part " + std::to_string(term.part) + " of rank " +
-             std::to_string(term.rank) + " out of turn");
+             std::to_string(term.rank) + " that it has not, or took before");
     }
+    taken[rank] |= uint64_t{1} << term.part;
   }
   for (size_t r = 0; r < how.parts.size(); ++r) {
-    if (next[r] != how.parts[r] || how.parts[r] > rank_parts_max) {
-      refuse("takes " + std::to_string(next[r]) + " of " +
+    const auto parts = static_cast<uint32_t>(std::popcount(taken[r]));
+    if (parts != how.parts[r]) {
+      refuse("takes " + std::to_string(parts) + " of " +
              std::to_string(how.parts[r]) + " parts of rank " +
              std::to_string(r) + " (at most " + std::to_string(rank_parts_max) +
              ")");

@@ -30,7 +30,8 @@ std::unique_ptr<step_method> make_method(const step_executor::parts& with) {
     models.insert(models.end(), with.leaf_models.begin(),
                   with.leaf_models.end());
     sums = std::make_unique<canonical>(how, with.row(), std::move(models),
-                                       with.memory, *with.leaves);
+                                       with.memory, *with.leaves,
+                                       with.state->abandoned);
   } else {
     sums =
         std::make_unique<fused>(how, with.row(), *with.model, *with.device,
@@ -40,6 +41,13 @@ std::unique_ptr<step_method> make_method(const step_executor::parts& with) {
       synchronous::parts{&how, with.model, with.optimizer, with.device,
                          &with.memory, with.state},
       std::move(sums));
+}
+
+/// With a step that a failure broke off, and whose parameters are here.
+bool goes_on(const worker::worker_core& at, const held_state& here) {
+  const step_number step = at.stands_at().step;
+  return here.holds && step == next(here.step) &&
+         step == at.current().kept.step;
 }
 
 } // namespace
@@ -53,7 +61,7 @@ step_executor::step_executor(parts with, worker::worker_core_config config,
       listener_(std::move(listener)),
       prefetcher_(*with_.rows, with_.row().features, *with_.device,
                   with_.images, with_.image_threads),
-      method_(make_method(with_)),
+      method_(make_method(with_)), ahead_(prefetcher_, *method_),
       finite_(with_.what->train, *with_.model, *with_.device, with_.memory) {
   if (with_.what->train.importance.by != importance_score::none)
     chosen_.emplace(with_.what->train.importance, with_.row().features,
@@ -64,6 +72,8 @@ step_executor::step_executor(parts with, worker::worker_core_config config,
   method_->resume();
   enter(worker_phase::opening);
   draw_first();
+  if (core_ && goes_on(*core_, with_.state->held))
+    ahead_.begin(with_.what->seed, uint32_t(core_->rank()));
 }
 
 void step_executor::enter(worker_phase phase) {
@@ -150,6 +160,7 @@ void step_executor::run(std::unique_ptr<collectives::collective> group,
   }
   const bool refused = problem.code == errc::non_finite_loss ||
                        problem.code == errc::non_finite_gradient;
+  ahead_.end();
   if (!refused) // a slower peer may still read the end of such a step
     group_->abort(problem.message); // releases the communication thread
   method_->drop();
@@ -199,14 +210,16 @@ void step_executor::draw_first() {
 
 void step_executor::train(const generation_start& start) {
   draw_first();
-  if (value(start.evaluate) > 0)
+  if (value(start.evaluate) > 0) {
+    ahead_.end();
     evaluate(start.evaluate);
+  }
   if (start.paused && !stand_still())
     return finish();
   while (true) {
     take_posts();
     uint64_t begin_ns = monotonic_ns();
-    auto ready = prefetcher_.take();
+    auto ready = ahead_.take();
     if (!ready)
       break;
     uint64_t data_ns = monotonic_ns() - begin_ns;
@@ -319,10 +332,11 @@ worker::step_end step_executor::do_step(const prefetcher::ready& ready,
                                    order.samples, loss,           applied_ns};
   with_.state->history.add(record);
   progress_.steps.push_back(record);
-  progress_.timings.push_back(
-      {data_ns, choosing.wall_ns() + passing.wall_ns(),
-       choosing.waited_ns() + passing.waited_ns(), reduced_ns - computed_ns,
-       applied_ns - reduced_ns, order.rows.size(), rows.rows});
+  progress_.timings.push_back({data_ns, choosing.wall_ns() + passing.wall_ns(),
+                               choosing.waited_ns() + passing.waited_ns(),
+                               reduced_ns - computed_ns,
+                               applied_ns - reduced_ns, order.rows.size(),
+                               rows.rows, method_->rows_kept()});
   return end;
 }
 

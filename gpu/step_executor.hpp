@@ -4,12 +4,10 @@
 ///
 /// Order inside a step: choice of rows -> trace line -> gradient sum of its own
 /// take, buckets leaving as they become final -> statistics -> trailer -> check
-/// -> apply.
-/// Nothing writes parameters before the host has seen every bucket and the
-/// complete trailer.
+/// -> apply. Nothing writes parameters before the host has seen every bucket
+/// and the complete trailer.
 ///
-/// Threads: run() is the step thread. post(), abort(), drain() and now() may be
-/// called from any thread.
+/// Threads: run() is the step thread. post(), abort(), drain() and now(): any.
 #pragma once
 
 #include "collectives/collective.hpp"
@@ -17,6 +15,7 @@
 #include "gpu/bucket_layout.hpp"
 #include "gpu/device.hpp"
 #include "gpu/finite_check.hpp"
+#include "gpu/head_start.hpp"
 #include "gpu/important_rows.hpp"
 #include "gpu/model.hpp"
 #include "gpu/optimizer.hpp"
@@ -128,6 +127,8 @@ public:
   held_state freeze();
   /// Leaves every wait as fast as the collective allows; run() then fails.
   void abort(const std::string& reason) noexcept;
+  /// Behind abort(), if run() is not called: computes nothing from now on.
+  void end_ahead() noexcept { ahead_.end(); }
 
   /// Everything since the last call.
   step_progress drain();
@@ -169,13 +170,13 @@ private:
   step_listener listener_;
   prefetcher prefetcher_;
   std::unique_ptr<step_method> method_;
+  head_start ahead_;
   std::optional<important_rows> chosen_; // if the job has train.importance
   finite_check finite_;
   bool drawing_ = false; // the first order was drawn
 
   std::mutex gate_; // held while parameters change; guards *with_.state, too
   bool frozen_ = false;
-
   mutable std::mutex mutex_; // guards the members that other threads use
   std::condition_variable posted_;
   std::vector<command_kind> posts_;

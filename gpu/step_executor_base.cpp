@@ -66,8 +66,10 @@ void step_executor::bring_to_base(const generation_start& start) {
     receive_last_step(start, among(start.late));
   if (!start.stale.empty()) {
     if (among(start.stale)) {
+      ahead_.end();
       std::lock_guard gate(gate_);
       with_.state->held = {};
+      with_.state->abandoned = {};
     }
     receive_position(start);
     const uint64_t begin_ns = monotonic_ns();

@@ -28,6 +28,9 @@ public:
   /// The sum of the losses of the rank's rows, whose part of the update is
   /// computed; some of it may be with the other ranks already.
   virtual double contribute(const step_work& of) = 0;
+  /// As of reduction.
+  virtual void compute_ahead(const step_work& of) = 0;
+  virtual void stop_ahead() noexcept = 0;
   /// Returns when the parts of all ranks are here; `sums` become those of all.
   /// Throws collective_error.
   virtual void exchange(worker::trailer& sums) = 0;
@@ -38,6 +41,8 @@ public:
                      uint64_t steps_total) = 0;
   /// Abandons the step in flight; the caller has aborted the collective.
   virtual void drop() noexcept = 0;
+  /// As of reduction.
+  virtual uint64_t rows_kept() const = 0;
 
   /// All ranks of `group`: those that have nothing of what the step before
   /// exchanged receive it from who has; apply() is next for them. Returns its

@@ -30,10 +30,15 @@ public:
   synchronous(const parts& with, std::unique_ptr<reduction> sums);
 
   double contribute(const step_work& of) override;
+  void compute_ahead(const step_work& of) override {
+    reduction_->compute_ahead(of);
+  }
+  void stop_ahead() noexcept override { reduction_->stop_ahead(); }
   void exchange(worker::trailer& sums) override;
   void apply(ledger::position at, const worker::trailer& sums,
              uint64_t steps_total) override;
   void drop() noexcept override { reduction_->drop(); }
+  uint64_t rows_kept() const override { return reduction_->rows_kept(); }
   worker::trailer
   repair(collectives::collective& group,
          std::span<const collectives::bytes_here> have) override;

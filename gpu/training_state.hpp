@@ -3,6 +3,7 @@
 #pragma once
 
 #include "collectives/collective.hpp"
+#include "gpu/reduction/abandoned_step.hpp"
 #include "gpu/reduction/residuals.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/ledger/plan.hpp"
@@ -81,6 +82,10 @@ struct training_state {
 
   /// Of train.compression: what this worker has not sent yet.
   residuals unsent;
+
+  /// Of the reduction canonical: of these parameters. Who replaces them by
+  /// others forgets it.
+  abandoned_step abandoned;
 
   /// Time of the newest copy for a checkpoint here; 0: none yet.
   uint64_t copied_ns = 0;

@@ -15,39 +15,71 @@ namespace {
 /// sums are alike for any number of threads.
 constexpr uint32_t evaluated_rows = 64;
 
-/// The rows of `leaf` within those of `mine`.
-ledger::step_rows within(uint32_t leaf, ledger::leaf_range mine, uint64_t rows,
-                         uint32_t leaves) {
-  const ledger::step_rows part =
-      ledger::rows_of({leaf, leaf + 1}, rows, leaves);
-  const uint64_t begin = ledger::rows_of(mine, rows, leaves).begin;
-  return {part.begin - begin, part.end - begin};
-}
-
 } // namespace
 
 canonical::canonical(const train_spec& how, const ledger::row_shape& row,
                      std::vector<model*> models, const arenas& memory,
-                     const leaf_memory& leaves)
+                     const leaf_memory& leaves, abandoned_step& abandoned)
     : leaves_(how.leaves), micro_batch_(how.micro_batch),
       features_(row.features), models_(std::move(models)), memory_(memory),
-      room_(leaves), slots_(room_), team_(models_.size()) {}
+      room_(leaves), abandoned_(abandoned), slots_(room_),
+      team_(models_.size()) {}
+
+uint64_t canonical::rows_of(uint32_t leaf) const {
+  const ledger::step_rows rows =
+      ledger::rows_of({leaf, leaf + 1}, work_.samples, leaves_);
+  return rows.end - rows.begin;
+}
 
 /// Which leaves are whose in this step, and how they are added up.
 void canonical::prepare(const step_work& of) {
   work_ = of;
-  mine_ = of.leaves[of.rank];
   order_ = ledger::sum_of_ranks(of.leaves, leaves_, of.samples);
   losses_.assign(leaves_, 0);
+  first_rows_.assign(leaves_, 0);
+  uint64_t before = 0;
+  for (ledger::leaf_range range : of.leaves[of.rank])
+    for (uint32_t leaf = range.begin; leaf < range.end; ++leaf) {
+      first_rows_[leaf] = before;
+      before += rows_of(leaf);
+    }
 }
 
-double canonical::contribute(const step_work& of) {
+/// What is there of this step; the losses of the others are computed.
+void canonical::take_over(const abandoned_step& last) {
+  for (ledger::leaf_range range : work_.leaves[work_.rank])
+    for (uint32_t leaf = range.begin; leaf < range.end; ++leaf) {
+      losses_[leaf] = last.losses[leaf];
+      rows_kept_ += rows_of(leaf);
+    }
+  for (uint32_t leaf : slots_.waiting()) {
+    losses_[leaf] = 0;
+    rows_kept_ -= rows_of(leaf);
+  }
+}
+
+void canonical::begin(const step_work& of) {
+  const abandoned_step last = std::exchange(abandoned_, {});
+  const bool again = last.is(of.at, of.samples);
   prepare(of);
-  slots_.begin(mine_, leaves_, of.samples,
-               of.group->size() == 1 ? of.gradients : nullptr);
-  team_.run([this](size_t thread) {
+  lone_ = of.group && of.group->size() == 1 && order_.terms.size() == 1;
+  slots_.begin(of.leaves[of.rank], leaves_, of.samples,
+               lone_ ? of.gradients : nullptr,
+               again ? std::span<const held_sum>(last.sums)
+                     : std::span<const held_sum>());
+  in_flight_ = true;
+  rows_kept_ = 0;
+  if (again)
+    take_over(last);
+}
+
+void canonical::compute_leaves(const std::atomic<bool>* stopped) {
+  team_.run([this, stopped](size_t thread) {
     try {
-      while (const auto at = slots_.take()) {
+      while (!stopped || !*stopped) {
+        const auto at = slots_.take();
+        if (!at)
+          return;
         compute(*at, *models_[thread]);
         slots_.done(*at);
       }
@@ -56,11 +88,24 @@ double canonical::contribute(const step_work& of) {
       throw;
     }
   });
+}
+
+double canonical::contribute(const step_work& of) {
+  begin(of);
+  compute_leaves(nullptr);
   return sum_of_losses(losses_);
 }
 
+/// An attempt at the step that is abandoned when the ranks are there.
+void canonical::compute_ahead(const step_work& of) {
+  begin(of);
+  compute_leaves(&ahead_stopped_);
+  drop();
+}
+
 void canonical::compute(const leaf_slots::place& at, model& with) {
-  const ledger::step_rows part = within(at.leaf, mine_, work_.samples, leaves_);
+  const uint64_t first = first_rows_[at.leaf];
+  const ledger::step_rows part{first, first + rows_of(at.leaf)};
   std::fill_n(at.gradients, room_.gradients, 0.0F);
   with.bind({memory_.parameters.get(), memory_.count},
             {at.gradients, memory_.count});
@@ -87,11 +132,8 @@ double canonical::sum_of_losses(std::span<const double> by_leaf) const {
     bool there = false;
   };
   std::vector<sum> sums(leaves_);
-  for (uint32_t leaf = 0; leaf < leaves_; ++leaf) {
-    const ledger::step_rows rows =
-        ledger::rows_of({leaf, leaf + 1}, work_.samples, leaves_);
-    sums[leaf] = {by_leaf[leaf], rows.begin < rows.end};
-  }
+  for (uint32_t leaf = 0; leaf < leaves_; ++leaf)
+    sums[leaf] = {by_leaf[leaf], rows_of(leaf) > 0};
   for (uint32_t width = leaves_ / 2; width > 0; width /= 2)
     for (uint32_t i = 0; i < width; ++i) {
       const sum left = sums[2 * size_t(i)];
@@ -104,7 +146,7 @@ double canonical::sum_of_losses(std::span<const double> by_leaf) const {
 
 void canonical::finish(worker::trailer& sums, std::span<float> statistics) {
   collectives::collective& group = *work_.group;
-  if (group.size() == 1) { // its gradients are where they belong
+  if (lone_) { // its gradients are where they belong
     std::copy_n(room_.statistics_at(0), statistics.size(), statistics.data());
   } else {
     group.sum_in_order(order_, room_.gradients_at(0), room_.gradient_stride,
@@ -125,7 +167,16 @@ void canonical::finish(worker::trailer& sums, std::span<float> statistics) {
   sums.set_loss_sum(sum_of_losses(small));
 }
 
-void canonical::drop() noexcept {}
+void canonical::applied(ledger::position /*of*/, double /*samples*/) {
+  in_flight_ = false;
+  abandoned_ = {};
+}
+
+/// The team has ended, so a sum is complete or it is none.
+void canonical::drop() noexcept {
+  if (std::exchange(in_flight_, false))
+    abandoned_ = {work_.at, work_.samples, slots_.held(), losses_};
+}
 
 void canonical::score(const batch_view&, float*, std::span<float>) {
   throw ballast_error(errc::internal,
@@ -168,15 +219,14 @@ evaluation_sums canonical::evaluate(const batch_view& rows, float* gradients) {
   return out;
 }
 
+/// A leaf that is being computed is finished: it is needed for the step all the
+/// same, and would take longer from its beginning.
 void canonical::interrupt() noexcept {
-  for (model* one : models_)
-    one->interrupt();
   slots_.give_up();
 }
 
 void canonical::resume() noexcept {
-  for (model* one : models_)
-    one->resume();
+  slots_.resume();
 }
 
 } // namespace ballast::gpu

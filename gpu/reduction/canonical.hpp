@@ -6,6 +6,9 @@
 /// Several leaves are computed side by side, each by a model of its own over
 /// the same parameters. A micro-batch that does not fit is an error: a smaller
 /// one would give other bits.
+///
+/// Of a step that is abandoned the sums that are complete outlive this object,
+/// and the next one computes the rest, if it has the same step to do.
 #pragma once
 
 #include "gpu/bucket_layout.hpp"
@@ -17,6 +20,7 @@
 #include "runtime/ledger/leaf_tree.hpp"
 #include "runtime/ledger/manifest.hpp"
 
+#include <atomic>
 #include <span>
 #include <vector>
 
@@ -25,14 +29,19 @@ namespace ballast::gpu {
 class canonical final : public reduction {
 public:
   /// `models`: alike, each of one thread, the worker's own first; as many
-  /// leaves are computed side by side. All outlive this.
+  /// leaves are computed side by side. `abandoned`: of the same memory; what is
+  /// in the parameters is what it was computed from. All outlive this.
   canonical(const train_spec& how, const ledger::row_shape& row,
             std::vector<model*> models, const arenas& memory,
-            const leaf_memory& leaves);
+            const leaf_memory& leaves, abandoned_step& abandoned);
 
   double contribute(const step_work& of) override;
+  void compute_ahead(const step_work& of) override;
+  void stop_ahead() noexcept override { ahead_stopped_ = true; }
   void finish(worker::trailer& sums, std::span<float> statistics) override;
+  void applied(ledger::position of, double samples) override;
   void drop() noexcept override;
+  uint64_t rows_kept() const override { return rows_kept_; }
   void score(const batch_view& rows, float* gradients,
              std::span<float> scores) override;
   evaluation_sums evaluate(const batch_view& rows, float* gradients) override;
@@ -40,7 +49,12 @@ public:
   void resume() noexcept override;
 
 private:
+  void begin(const step_work& of);
   void prepare(const step_work& of);
+  void take_over(const abandoned_step& last);
+  uint64_t rows_of(uint32_t leaf) const;
+  /// Null: all of them.
+  void compute_leaves(const std::atomic<bool>* stopped);
   void compute(const leaf_slots::place& at, model& with);
   void share_buffers();
   double sum_of_losses(std::span<const double> by_leaf) const;
@@ -51,12 +65,18 @@ private:
   const std::vector<model*> models_;
   const arenas& memory_;
   const leaf_memory& room_;
+  abandoned_step& abandoned_;
   leaf_slots slots_;
   leaf_team team_;
 
+  std::atomic<bool> ahead_stopped_{false};
+
   // The step in flight.
+  bool in_flight_ = false;
   step_work work_;
-  ledger::leaf_range mine_;
+  std::vector<uint64_t> first_rows_; // by leaf that is mine: in work_.rows
+  uint64_t rows_kept_ = 0;
+  bool lone_ = false; // its sum is where it belongs
   ledger::fixed_sum order_;
   std::vector<double> losses_; // by leaf; 0 where it is another rank's
 };

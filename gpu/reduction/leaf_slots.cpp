@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace ballast::gpu {
 
@@ -27,6 +28,7 @@ leaf_memory lay_out_leaves(uint32_t leaves, size_t threads, size_t gradients,
   // and what the threads are at.
   const size_t height = size_t(std::bit_width(leaves));
   leaf_memory out;
+  out.threads = threads;
   out.slots = std::min<size_t>(leaves, 3 * height + threads + 1);
   out.gradients = gradients;
   out.statistics = statistics;
@@ -37,38 +39,88 @@ leaf_memory lay_out_leaves(uint32_t leaves, size_t threads, size_t gradients,
 
 leaf_slots::leaf_slots(const leaf_memory& memory) : memory_(memory) {}
 
-void leaf_slots::begin(ledger::leaf_range mine, uint32_t leaves, uint64_t rows,
-                       float* lone) {
+void leaf_slots::begin(const ledger::leaf_ranges& mine, uint32_t leaves,
+                       uint64_t rows, float* lone,
+                       std::span<const held_sum> kept) {
   leaves_ = leaves;
   lone_ = lone;
-  given_up_ = false;
   waiting_.clear();
   leading_.assign(leaves, 0);
   has_rows_.assign(2 * size_t(leaves), false);
   is_part_.assign(2 * size_t(leaves), false);
   held_.assign(2 * size_t(leaves), 0);
   used_.assign(memory_.slots, false);
-  for (uint32_t leaf = mine.end; leaf-- > mine.begin;) {
-    const ledger::step_rows part =
-        ledger::rows_of({leaf, leaf + 1}, rows, leaves);
-    if (part.begin == part.end)
-      continue;
-    waiting_.push_back(leaf);
-    for (uint32_t node = leaves + leaf; node > 0; node /= 2)
-      has_rows_[node] = true;
-  }
+  for (ledger::leaf_range one : mine)
+    for (uint32_t leaf = one.begin; leaf < one.end; ++leaf) {
+      const ledger::step_rows part =
+          ledger::rows_of({leaf, leaf + 1}, rows, leaves);
+      if (part.begin == part.end)
+        continue;
+      waiting_.push_back(leaf);
+      for (uint32_t node = leaves + leaf; node > 0; node /= 2)
+        has_rows_[node] = true;
+    }
   uint32_t parts = 0;
-  for (const ledger::tree_node& node : ledger::nodes_of(mine)) {
-    if (!has_rows_[number_of(node, leaves)])
-      continue;
-    is_part_[number_of(node, leaves)] = true;
-    for (uint32_t leaf = node.begin;; ++leaf)
-      if (has_rows_[leaves + leaf]) {
-        leading_[leaf] = ++parts;
-        break;
-      }
-  }
+  for (ledger::leaf_range one : mine)
+    for (const ledger::tree_node& node : ledger::nodes_of(one)) {
+      if (!has_rows_[number_of(node, leaves)])
+        continue;
+      is_part_[number_of(node, leaves)] = true;
+      for (uint32_t leaf = node.begin;; ++leaf)
+        if (has_rows_[leaves + leaf]) {
+          leading_[leaf] = ++parts;
+          break;
+        }
+    }
   std::fill_n(used_.begin(), parts, true);
+  keep(kept, parts);
+  std::reverse(waiting_.begin(), waiting_.end());
+}
+
+/// A sum that leads a part is of use only in the part's slot, any other only
+/// beside those; and what is left must be enough for leaves in order.
+void leaf_slots::keep(std::span<const held_sum> kept, uint32_t parts) {
+  const size_t room = memory_.slots < leaves_
+                          ? size_t(std::bit_width(leaves_)) + memory_.threads
+                          : 0;
+  std::vector<bool> there(leaves_);
+  for (held_sum one : kept) {
+    uint32_t node = one.node;
+    if (node == 0 || node >= 2 * leaves_ || one.slot >= memory_.slots ||
+        !has_rows_[node])
+      continue;
+    const uint32_t width = leaves_ / std::bit_floor(node);
+    const uint32_t begin = (node - std::bit_floor(node)) * width;
+    uint32_t leader = 0; // of the part that begins in this node
+    for (uint32_t leaf = begin; leaf < begin + width; ++leaf)
+      leader = std::max(leader, leading_[leaf]);
+    while (!is_part_[node] && node > 1 && !has_rows_[node ^ 1])
+      node /= 2;
+    uint32_t part = node;
+    while (part > 0 && !is_part_[part])
+      part /= 2;
+    if (part == 0 || (!is_part_[node] && held_[node ^ 1] != 0))
+      continue;
+    if (leader > 0 ? one.slot + 1 != leader || lone_ : one.slot < parts)
+      continue;
+    if (leader == 0) {
+      if (size_t(std::count(used_.begin(), used_.end(), false)) <= room)
+        continue;
+      used_[one.slot] = true;
+    }
+    held_[node] = one.slot + 1;
+    std::fill_n(there.begin() + begin, width, true);
+  }
+  std::erase_if(waiting_, [&](uint32_t leaf) { return there[leaf]; });
+}
+
+std::vector<held_sum> leaf_slots::held() const {
+  std::vector<held_sum> out;
+  // What a lone worker had elsewhere is not there the next time.
+  for (uint32_t node = 1; node < held_.size(); ++node)
+    if (held_[node] > 0 && !(lone_ && held_[node] == 1))
+      out.push_back({node, held_[node] - 1});
+  return out;
 }
 
 float* leaf_slots::gradients_at(uint32_t slot) const {
@@ -85,15 +137,16 @@ std::optional<leaf_slots::place> leaf_slots::take() {
   if (leading_[out.leaf] > 0) {
     out.slot = leading_[out.leaf] - 1;
   } else {
-    auto free = used_.end();
+    // From the end: away from the parts that more leaves would have.
+    auto free = used_.rend();
     freed_.wait(lock, [&] {
-      free = std::find(used_.begin(), used_.end(), false);
-      return free != used_.end() || given_up_;
+      free = std::find(used_.rbegin(), used_.rend(), false);
+      return free != used_.rend() || given_up_;
     });
     if (given_up_)
       return std::nullopt;
     *free = true;
-    out.slot = uint32_t(free - used_.begin());
+    out.slot = uint32_t(used_.rend() - free - 1);
   }
   out.gradients = gradients_at(out.slot);
   out.statistics = memory_.statistics_at(out.slot);
@@ -116,11 +169,9 @@ void leaf_slots::done(const place& of) {
   while (!is_part_[node]) {
     const uint32_t sibling = node ^ 1;
     if (has_rows_[sibling]) {
-      if (held_[sibling] == 0) {
-        held_[node] = slot + 1;
-        return;
-      }
-      const uint32_t other = held_[sibling] - 1;
+      if (held_[sibling] == 0)
+        break;
+      const uint32_t other = std::exchange(held_[sibling], 0) - 1;
       const bool right = node % 2 == 1;
       const uint32_t into = right ? other : slot;
       const uint32_t from = right ? slot : other;
@@ -133,6 +184,7 @@ void leaf_slots::done(const place& of) {
     }
     node /= 2;
   }
+  held_[node] = slot + 1;
 }
 
 void leaf_slots::give_up() {
@@ -141,6 +193,11 @@ void leaf_slots::give_up() {
     given_up_ = true;
   }
   freed_.notify_all();
+}
+
+void leaf_slots::resume() {
+  std::lock_guard lock(mutex_);
+  given_up_ = false;
 }
 
 } // namespace ballast::gpu

@@ -4,10 +4,13 @@
 ///
 /// Whoever computed a leaf adds up what can be added then, so the sums of a
 /// worker's threads meet here. The order of a sum is the tree's, whoever adds.
+/// What is complete when it is given up stays where it is, for the same step
+/// once more.
 ///
-/// Threads: begin() while nobody computes; the rest from any.
+/// Threads: begin() and held() while nobody computes; the rest from any.
 #pragma once
 
+#include "gpu/reduction/abandoned_step.hpp"
 #include "runtime/ledger/leaf_tree.hpp"
 
 #include <condition_variable>
@@ -17,6 +20,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <vector>
 
 namespace ballast::gpu {
@@ -26,6 +30,7 @@ namespace ballast::gpu {
 struct leaf_memory {
   std::shared_ptr<float[]> values;
   size_t slots = 0;
+  size_t threads = 1;    // that compute at once
   size_t gradients = 0;  // floats of a slot
   size_t statistics = 0; // likewise
   size_t gradient_stride = 0;
@@ -50,10 +55,15 @@ public:
   explicit leaf_slots(const leaf_memory& memory);
 
   /// The leaves of `mine` that have rows, of a step of `rows` rows. `lone`: the
-  /// gradients of the sum of all, in place of a slot; null: parts stay in the
-  /// slots of their numbers.
-  void begin(ledger::leaf_range mine, uint32_t leaves, uint64_t rows,
-             float* lone);
+  /// gradients of the sum of all, in place of a slot, if that is one part;
+  /// null: parts stay in the slots of their numbers. `kept`: sums of the same
+  /// step that are there; those that are in the way are computed once more.
+  void begin(const ledger::leaf_ranges& mine, uint32_t leaves, uint64_t rows,
+             float* lone, std::span<const held_sum> kept = {});
+  /// Leaves that are to be computed, the next one last.
+  const std::vector<uint32_t>& waiting() const { return waiting_; }
+  /// The sums that are complete.
+  std::vector<held_sum> held() const;
   /// The next leaf and its place, which is not cleared; nothing: all are taken,
   /// or it was given up. Waits for a slot.
   struct place {
@@ -65,10 +75,12 @@ public:
   std::optional<place> take();
   /// The leaf is computed: adds up what it completes.
   void done(const place& of);
-  /// Nothing is taken any more.
+  /// Nothing is taken any more, until resume().
   void give_up();
+  void resume();
 
 private:
+  void keep(std::span<const held_sum> kept, uint32_t parts);
   float* gradients_at(uint32_t slot) const;
   void add(uint32_t into, uint32_t from);
 
@@ -82,7 +94,7 @@ private:
   std::vector<uint32_t> leading_; // by leaf: 1 + the part that begins there
   std::vector<bool> has_rows_;    // by node of the tree
   std::vector<bool> is_part_;     // likewise
-  std::vector<uint32_t> held_;    // likewise: 1 + the slot of its sum
+  std::vector<uint32_t> held_;    // likewise: 1 + the slot of its sum, or 0
   std::vector<bool> used_;        // by slot
 };
 

@@ -31,7 +31,7 @@ struct step_work {
   uint64_t seed = 0;    // of the job
   uint32_t rank = 0;
   /// Of order global, by rank: the leaves that each computes. Else empty.
-  std::span<const ledger::leaf_range> leaves = {};
+  std::span<const ledger::leaf_ranges> leaves = {};
   float* gradients = nullptr; // arena: for the sum over all ranks
   collectives::collective* group = nullptr;
   ballast::generation generation{}; // of `group`
@@ -45,6 +45,10 @@ public:
   /// others meanwhile. The sum of the rows' losses. Throws
   /// ballast_error{device_failed} if a single row does not fit.
   virtual double contribute(const step_work& of) = 0;
+  /// Some of what contribute() will compute, until there is nothing left or
+  /// stop_ahead(); there is no group yet. The method need not do any.
+  virtual void compute_ahead(const step_work& /*of*/) {}
+  virtual void stop_ahead() noexcept {} // any thread
   /// Returns when gradients, `statistics` and `sums` are those of all ranks;
   /// throws collective_error.
   virtual void finish(worker::trailer& sums, std::span<float> statistics) = 0;
@@ -53,6 +57,9 @@ public:
   virtual void applied(ledger::position /*of*/, double /*samples*/) {}
   /// Abandons the step; the caller has aborted the collective.
   virtual void drop() noexcept = 0;
+  /// Of the rank's rows in the last step: those that an attempt at it that was
+  /// abandoned had computed already.
+  virtual uint64_t rows_kept() const { return 0; }
 
   /// Writes the scores of rows (batch_view), by forward passes only.
   virtual void score(const batch_view& rows, float* gradients,

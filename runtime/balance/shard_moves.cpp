@@ -359,6 +359,7 @@ ledger::plan moved_plan(const ledger::plan& before,
                 "as many batch weights as workers");
   ledger::plan out = before;
   out.number = number;
+  out.kept = {}; // of a step before
   apply(out, moves);
   for (uint32_t rank = 0; rank < out.shares.size(); ++rank) {
     ledger::share& part = out.shares[rank];

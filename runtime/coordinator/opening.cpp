@@ -3,9 +3,12 @@
 #include "runtime/coordinator/dismissal.hpp"
 #include "runtime/coordinator/transitions.hpp"
 
+#include "runtime/ledger/kept_leaves.hpp"
 #include "runtime/messages/packed_orders.hpp"
 
+#include <map>
 #include <utility>
+#include <vector>
 
 namespace ballast::coordinator {
 
@@ -61,6 +64,21 @@ void weigh_evenly(ledger::plan& first) {
     one.batch_weight = 1;
 }
 
+/// Order global: the step that broke off goes on where its leaves are.
+void keep_computed(ledger::plan& what,
+                   const std::map<worker_id, ledger::leaf_ranges>& computed,
+                   step_number step, uint32_t leaves) {
+  std::vector<ledger::leaf_ranges> had;
+  std::vector<uint64_t> weights;
+  for (const ledger::share& one : what.shares) {
+    auto found = computed.find(one.worker);
+    had.push_back(found == computed.end() ? ledger::leaf_ranges{}
+                                          : found->second);
+    weights.push_back(one.batch_weight);
+  }
+  what.kept = ledger::keep_leaves(step, std::move(had), weights, leaves);
+}
+
 failure misfit(const ledger::plan& what, const std::string& why) {
   return {errc::internal, "plan " + to_string(what.number) + ": " + why, {}};
 }
@@ -85,6 +103,9 @@ void on(coordinator_parts& p, shares_placed placed, instant now) {
       s->start ? *std::exchange(s->start, std::nullopt)
                : p.run.steps.book_after(
                      members.commits.waiting(members.commits.base()));
+  if (!s->computed.empty())
+    keep_computed(placed.what, s->computed, start.next().step,
+                  p.run.spec.leaves());
   if (start.current().number != placed.what.number)
     if (auto wrong = start.switch_to(placed.what))
       return fail(p, misfit(placed.what, *wrong));

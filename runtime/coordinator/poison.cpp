@@ -20,7 +20,7 @@ void poison::locate(std::optional<ledger::ledger> at, uint64_t epochs) {
       auto found = deaths_.find(shares[rank].worker);
       if (found == deaths_.end() || found->second.rows)
         continue;
-      at->order_of(rank).draw(at->part_of(rank), found->second.rows.emplace());
+      at->order_of(rank).draw(at->parts_of(rank), found->second.rows.emplace());
     }
   }
   // A guess would accuse others.
@@ -90,7 +90,7 @@ void poison::judge(outbox& out, const std::string& name, step_death death,
 void poison::acquit(const ledger::ledger& at) {
   std::vector<ledger::row_ref> rows;
   for (size_t rank = 0; rank < at.takes().size(); ++rank)
-    at.order_of(rank).draw(at.part_of(rank), rows);
+    at.order_of(rank).draw(at.parts_of(rank), rows);
   for (const ledger::row_ref& row : rows)
     suspects_.erase(row);
 }

@@ -11,6 +11,7 @@
 #include "runtime/coordinator/transitions.hpp"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace ballast::coordinator {
@@ -288,6 +289,20 @@ std::optional<step_number> find_base(coordinator_parts& p, const fenced& s) {
   return std::nullopt;
 }
 
+/// Order global: who may have computed which leaves of the step that broke off,
+/// which is done again. Where nobody did, nothing is lost by asking.
+std::map<worker_id, ledger::leaf_ranges> computed(const fenced& s,
+                                                  ledger::ledger at) {
+  std::map<worker_id, ledger::leaf_ranges> out;
+  const ledger::plan& last = s.members.current;
+  // In force, also where no step was committed under it yet.
+  if (last.number > at.current().number && at.switch_to(last))
+    return out;
+  for (size_t rank = 0; rank < at.leaves().size(); ++rank)
+    out[at.current().shares[rank].worker] = at.leaves()[rank];
+  return out;
+}
+
 /// fenced -> opening.
 void open_next(coordinator_parts& p, fenced& s, next_generation of,
                step_number base, instant now) {
@@ -301,6 +316,9 @@ void open_next(coordinator_parts& p, fenced& s, next_generation of,
                     {}});
   std::optional<ledger::ledger> start = settle_plans(p, s, inherited, base);
   ledger::plan before = start ? start->current() : ledger::plan{};
+  std::map<worker_id, ledger::leaf_ranges> leaves;
+  if (start && of.source)
+    leaves = computed(s, *start);
   drop_transfer(p, describe(s.recovery.reason));
   recovery_times times = std::move(s.recovery);
   times.acked = now;
@@ -318,8 +336,8 @@ void open_next(coordinator_parts& p, fenced& s, next_generation of,
   members.source = of.source.value_or(0);
   p.members.next_plan();
   p.run.balance.begin_generation(world);
-  p.members.become(
-      opening{std::move(members), std::move(times), std::move(start)});
+  p.members.become(opening{std::move(members), std::move(times),
+                           std::move(start), std::move(leaves)});
   p.out.put(p.placing(of.workers, std::move(before)));
 }
 

@@ -11,6 +11,7 @@
 #include "runtime/coordinator/run_phase.hpp"
 #include "runtime/ledger/ledger.hpp"
 
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -42,6 +43,9 @@ struct opening {
   std::optional<recovery_times> recovery; // if it follows a fence
   /// Where it begins, under the plan before; none: behind what is committed.
   std::optional<ledger::ledger> start = {};
+  /// Order global: who may have computed which leaves of its first step
+  /// already.
+  std::map<worker_id, ledger::leaf_ranges> computed = {};
 };
 
 /// All ranks are connected and step by themselves.

@@ -23,8 +23,8 @@
 
 namespace ballast::ledger {
 
-/// Some neighbours of an epoch's order, of one rank in one step; of order local
-/// the draws of its share.
+/// Some neighbours of an epoch's order, the rows of one rank in one step or
+/// part of them; of order local the draws of its share.
 struct step_part {
   uint64_t first = 0;
   uint64_t count = 0;

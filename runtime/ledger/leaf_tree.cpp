@@ -7,17 +7,20 @@ namespace ballast::ledger {
 
 namespace {
 
-constexpr int32_t nobody = -1;
-
 /// The tree from its root down, each value before the sum that it is part of.
 class tree_walk {
 public:
-  tree_walk(std::span<const leaf_range> ranges, uint32_t leaves, uint64_t rows)
-      : leaves_(leaves), rows_(rows), owners_(leaves, nobody) {
-    out_.parts.assign(ranges.size(), 0);
-    for (size_t rank = 0; rank < ranges.size(); ++rank)
-      std::fill(owners_.begin() + ranges[rank].begin,
-                owners_.begin() + ranges[rank].end, int32_t(rank));
+  tree_walk(std::span<const leaf_ranges> by_rank, uint32_t leaves,
+            uint64_t rows)
+      : leaves_(leaves), rows_(rows), range_of_(leaves) {
+    for (size_t rank = 0; rank < by_rank.size(); ++rank)
+      for (leaf_range one : by_rank[rank]) {
+        std::fill(range_of_.begin() + one.begin, range_of_.begin() + one.end,
+                  uint32_t(ranks_.size()));
+        ranks_.push_back(int32_t(rank));
+      }
+    parts_.assign(ranks_.size(), 0);
+    out_.parts.assign(by_rank.size(), 0);
   }
 
   /// False: none of the node's leaves has rows.
@@ -26,10 +29,11 @@ public:
         rows_of({node.begin, node.begin + node.leaves}, rows_, leaves_);
     if (rows.begin == rows.end)
       return false;
-    // A rank's leaves lie side by side: what has its ends there is all there.
-    const int32_t owner = owners_[node.begin];
-    if (owner == owners_[node.begin + node.leaves - 1]) {
-      out_.terms.push_back({owner, out_.parts[size_t(owner)]++});
+    // The leaves of a range lie side by side: what has its ends there is all
+    // there.
+    const uint32_t range = range_of_[node.begin];
+    if (range == range_of_[node.begin + node.leaves - 1]) {
+      out_.terms.push_back({int32_t(range), parts_[range]++});
       return true;
     }
     const uint32_t half = node.leaves / 2;
@@ -40,12 +44,28 @@ public:
     return low || high;
   }
 
-  fixed_sum take() { return std::move(out_); }
+  /// What was counted by range, by rank.
+  fixed_sum take() {
+    std::vector<uint32_t> before(ranks_.size());
+    for (size_t range = 0; range < ranks_.size(); ++range) {
+      uint32_t& parts = out_.parts[size_t(ranks_[range])];
+      before[range] = parts;
+      parts += parts_[range];
+    }
+    for (fixed_sum::term& one : out_.terms)
+      if (one.rank >= 0) {
+        const auto range = size_t(one.rank);
+        one = {ranks_[range], before[range] + one.part};
+      }
+    return std::move(out_);
+  }
 
 private:
   uint32_t leaves_;
   uint64_t rows_;
-  std::vector<int32_t> owners_; // of each leaf
+  std::vector<uint32_t> range_of_; // by leaf
+  std::vector<int32_t> ranks_;     // by range
+  std::vector<uint32_t> parts_;    // by range, of those visited
   fixed_sum out_;
 };
 
@@ -62,11 +82,19 @@ std::vector<tree_node> nodes_of(leaf_range part) {
   return out;
 }
 
-fixed_sum sum_of_ranks(std::span<const leaf_range> ranges, uint32_t leaves,
+fixed_sum sum_of_ranks(std::span<const leaf_ranges> by_rank, uint32_t leaves,
                        uint64_t rows) {
-  tree_walk walk(ranges, leaves, rows);
+  tree_walk walk(by_rank, leaves, rows);
   walk.visit({0, leaves});
   return walk.take();
+}
+
+fixed_sum sum_of_ranks(std::span<const leaf_range> ranges, uint32_t leaves,
+                       uint64_t rows) {
+  std::vector<leaf_ranges> by_rank;
+  for (leaf_range one : ranges)
+    by_rank.push_back({one});
+  return sum_of_ranks(by_rank, leaves, rows);
 }
 
 uint32_t depth_of(const fixed_sum& how) {

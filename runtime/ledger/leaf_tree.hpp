@@ -42,9 +42,13 @@ struct fixed_sum {
 };
 
 /// The sum of all leaves that have rows, of a step of `rows` rows; part p of a
-/// rank is node p of those nodes of its range that have a leaf with rows. A
-/// rank with no such node contributes nothing. Precondition: the ranges are
-/// disjoint and cover [0, leaves); leaves is a power of two; rows > 0.
+/// rank is node p of those nodes of its ranges, one range after the other, that
+/// have a leaf with rows. A rank with no such node contributes nothing.
+/// Precondition: the ranges are disjoint and cover [0, leaves); leaves is a
+/// power of two; rows > 0.
+fixed_sum sum_of_ranks(std::span<const leaf_ranges> by_rank, uint32_t leaves,
+                       uint64_t rows);
+/// Of ranks that have one range each.
 fixed_sum sum_of_ranks(std::span<const leaf_range> ranges, uint32_t leaves,
                        uint64_t rows);
 

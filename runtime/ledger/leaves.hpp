@@ -26,6 +26,10 @@ constexpr uint32_t count(leaf_range of) {
   return of.end - of.begin;
 }
 
+/// The leaves of one rank in a step: one range, or several that are apart. The
+/// parts of the sum that they are (leaf_tree.hpp) are numbered in this order.
+using leaf_ranges = std::vector<leaf_range>;
+
 /// Rows [begin, end) of a step.
 struct step_rows {
   uint64_t begin = 0;

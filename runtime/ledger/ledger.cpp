@@ -16,7 +16,7 @@ struct ledger::rules {
   plan current;
   uint64_t rows_total;
   uint64_t steps_per_epoch;
-  std::vector<leaf_range> parts; // by rank; order global
+  std::vector<leaf_ranges> parts; // by rank; order global
 };
 
 /// An interval of the ending plan, and how many of its rows are consumed.
@@ -55,7 +55,8 @@ ledger::rules_of(std::shared_ptr<const ledger_config> config, plan in_force,
   rules out{std::move(config), std::move(in_force), rows_total, 0, {}};
   out.steps_per_epoch = steps_for(rows_total, out.config->global_batch);
   if (out.config->leaves > 0)
-    out.parts = leaves_under(out.current, out.config->leaves);
+    for (leaf_range one : leaves_under(out.current, out.config->leaves))
+      out.parts.push_back({one});
   return std::make_shared<const rules>(std::move(out));
 }
 
@@ -103,9 +104,8 @@ void ledger::retake() {
     const ledger_config& config = *rules_->config;
     rows_left_sum_ = rules_->rows_total - step_begin();
     rows_left_ = takes_of_leaves(rules_->parts, rows_left_sum_, config.leaves);
-    takes_ = takes_of_leaves(rules_->parts,
-                             std::min(config.global_batch, rows_left_sum_),
-                             config.leaves);
+    takes_ = takes_of_leaves(
+        leaves(), std::min(config.global_batch, rows_left_sum_), config.leaves);
     return;
   }
   std::vector<take_input> in(rows_left_.size());
@@ -127,17 +127,21 @@ const plan& ledger::current() const {
 const std::vector<uint64_t>& ledger::takes() const {
   return takes_;
 }
-step_part ledger::part_of(size_t rank) const {
+std::vector<step_part> ledger::parts_of(size_t rank) const {
   if (!is_global())
-    return {draws_.at(rank), takes_.at(rank)};
+    return {{draws_.at(rank), takes_.at(rank)}};
   const ledger_config& config = *rules_->config;
-  const step_rows own =
-      rows_of(rules_->parts.at(rank),
-              std::min(config.global_batch, rows_left_sum_), config.leaves);
-  return {step_begin() + own.begin, own.end - own.begin};
+  std::vector<step_part> out;
+  for (leaf_range one : leaves().at(rank)) {
+    const step_rows own = rows_of(
+        one, std::min(config.global_batch, rows_left_sum_), config.leaves);
+    out.push_back({step_begin() + own.begin, own.end - own.begin});
+  }
+  return out;
 }
-const std::vector<leaf_range>& ledger::leaves() const {
-  return rules_->parts;
+const std::vector<leaf_ranges>& ledger::leaves() const {
+  const kept_leaves& kept = rules_->current.kept;
+  return is_global() && kept.step == next_.step ? kept.by_rank : rules_->parts;
 }
 uint64_t ledger::rows_left(size_t rank) const {
   return rows_left_.at(rank);
@@ -230,7 +234,9 @@ row_order ledger::order_of(size_t rank) const {
     order_ = std::make_shared<const global_order>(
         config.seed, next_.epoch, config.chunk_rows, config.window_chunks,
         config.uses);
-  return {order_, part_of(rank).first, rules_->current.shares.at(rank)};
+  const std::vector<step_part> own = parts_of(rank);
+  return {order_, own.empty() ? step_begin() : own.front().first,
+          rules_->current.shares.at(rank)};
 }
 
 std::vector<chunk_id> ledger::turns_of(size_t rank, epoch_number epoch) const {
@@ -343,6 +349,8 @@ ledger::handed_out ledger::hand_out(std::map<worker_id, size_t>& kept) const {
 std::optional<std::string> ledger::switch_to(const plan& p) {
   const ledger_config& config = *rules_->config;
   if (auto error = succession_error(rules_->current, p, config.chunk_rows))
+    return error;
+  if (auto error = kept_error(p, config.leaves))
     return error;
   if (is_global()) {
     const size_t ranks = p.shares.size();

@@ -67,7 +67,8 @@ uint64_t row_count(const ledger_config& config);
 /// names the wrong epoch, cursors do not fit the shares, or they do not add up
 /// to the rows that the steps of the epoch before `at` consumed. Validates
 /// input from a peer or a file before a ledger is constructed from it. Of order
-/// global: they are of another position, seed, window or number of leaves.
+/// global: they are of another position, seed, window or number of leaves, or
+/// the plan does not keep each leaf once.
 std::optional<std::string>
 start_error(const ledger_config& config, const plan& first, position at,
             const std::vector<worker_cursor>& cursors);
@@ -89,10 +90,9 @@ public:
   /// take_w of the next step, by rank. Their sum is min(B, rows left), never 0.
   const std::vector<uint64_t>& takes() const;
   /// Those rows of a rank: for its row_order.
-  step_part part_of(size_t rank) const;
-  /// Order global: the leaves of each rank, of every step under this plan; else
-  /// none.
-  const std::vector<leaf_range>& leaves() const;
+  std::vector<step_part> parts_of(size_t rank) const;
+  /// Order global: the leaves of each rank in the next step; else none.
+  const std::vector<leaf_ranges>& leaves() const;
   /// Of the rows that the epoch has left, those of this rank's share; of order
   /// global those of its leaves.
   uint64_t rows_left(size_t rank) const;
@@ -108,7 +108,7 @@ public:
   /// `p` takes effect at next(). The cursor of each interval of `p` is
   /// clamp(old absolute cursor - begin, 0, length). Returns the reason and
   /// changes nothing if `p` is no partition, not newer, or breaks the
-  /// invariant. Of order global any partition will do.
+  /// invariant. Of order global any partition will do that keeps all leaves.
   std::optional<std::string> switch_to(const plan& p);
 
   /// The position of `rank`, computed by following its draws.

@@ -4,6 +4,7 @@
 #include "runtime/ledger/leaves.hpp"
 #include "runtime/ledger/ledger.hpp"
 #include "runtime/ledger/position_rules.hpp"
+#include "runtime/ledger/step_takes.hpp"
 
 #include <bit>
 #include <numeric>
@@ -90,6 +91,8 @@ start_error(const ledger_config& config, const plan& first, position at,
   if (auto error = global ? cut_error(config, rows_total) : std::nullopt)
     return error;
   if (auto error = partition_error(first, config.chunk_rows))
+    return error;
+  if (auto error = kept_error(first, config.leaves))
     return error;
   uint64_t steps = steps_for(rows_total, config.global_batch);
   if (value(at.step) == 0 || value(at.epoch) == 0 ||

@@ -19,6 +19,9 @@ uint64_t add_plan(uint64_t digest, const plan& entered) {
       digest = mix(digest, uint64_t{part.begin} << 32 | part.end);
     }
   }
+  for (const leaf_ranges& own : entered.kept.by_rank)
+    for (leaf_range one : own)
+      digest = mix(digest, uint64_t{one.begin} << 32 | one.end);
   return digest;
 }
 

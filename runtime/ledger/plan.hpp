@@ -6,6 +6,7 @@
 
 #include "runtime/base/ids.hpp"
 #include "runtime/base/shared_list.hpp"
+#include "runtime/ledger/kept_leaves.hpp"
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -67,11 +68,13 @@ uint64_t rows(const share& part);
 void sort_intervals(share& part);
 
 /// Number, generation and shares in rank order. Takes effect at one (epoch,
-/// step) and stays in force in later epochs.
+/// step) and stays in force in later epochs. Order global: `kept` says who
+/// computes which leaves of one step, in place of the batch weights.
 struct plan {
   plan_number number{};
   ballast::generation generation{};
   std::vector<share> shares;
+  kept_leaves kept = {};
   friend bool operator==(const plan&, const plan&) = default;
 };
 

@@ -59,6 +59,26 @@ void read_intervals(const json& in, std::vector<interval>& out) {
     out.push_back({chunk_id(uint32_t(first + i)), begin, end});
 }
 
+json write_leaves(const std::vector<leaf_ranges>& by_rank) {
+  json out = json::array();
+  for (const leaf_ranges& own : by_rank) {
+    json& ranges = out.emplace_back(json::array());
+    for (leaf_range one : own)
+      ranges.push_back({one.begin, one.end});
+  }
+  return out;
+}
+
+void read_kept(const json& in, kept_leaves& out) {
+  out.step = step_number(number_of<uint64_t>(in.at("step"), "kept step"));
+  for (const json& own : in.at("leaves")) {
+    leaf_ranges& ranges = out.by_rank.emplace_back();
+    for (const json& one : own)
+      ranges.push_back({number_of<uint32_t>(one.at(0), "kept leaf"),
+                        number_of<uint32_t>(one.at(1), "kept leaf")});
+  }
+}
+
 } // namespace
 
 void to_json(json& out, const plan& in) {
@@ -73,6 +93,9 @@ void to_json(json& out, const plan& in) {
   out = {{"number", value(in.number)},
          {"generation", value(in.generation)},
          {"shares", std::move(shares)}};
+  if (value(in.kept.step) > 0)
+    out["kept"] = {{"step", value(in.kept.step)},
+                   {"leaves", write_leaves(in.kept.by_rank)}};
 }
 
 void from_json(const json& in, plan& out) {
@@ -93,6 +116,8 @@ void from_json(const json& in, plan& out) {
     one.intervals = std::move(intervals);
     read.shares.push_back(std::move(one));
   }
+  if (in.contains("kept"))
+    read_kept(in["kept"], read.kept);
   out = std::move(read);
 }
 

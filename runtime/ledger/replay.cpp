@@ -63,7 +63,7 @@ void replay::walk(std::vector<std::vector<row_ref>>& rows) {
   rows.resize(book_->takes().size());
   for (size_t rank = 0; rank < rows.size(); ++rank) {
     rows[rank].clear();
-    orders_[std::min(rank, orders_.size() - 1)].draw(book_->part_of(rank),
+    orders_[std::min(rank, orders_.size() - 1)].draw(book_->parts_of(rank),
                                                      rows[rank]);
   }
   bool epoch_ended = book_->last_of_epoch();

@@ -8,12 +8,17 @@ row_order::row_order(std::shared_ptr<const global_order> of, uint64_t at,
                      const share& held)
     : of_(in_all{std::move(of), at, held.intervals, {}}) {}
 
-void row_order::draw(step_part of_step, std::vector<row_ref>& out) {
-  if (auto* own = std::get_if<sequence>(&of_))
-    return own->draw(of_step.count, out);
-  auto& all = std::get<in_all>(of_);
-  all.of->draw(of_step, all.known, out);
-  all.at = of_step.first + of_step.count;
+void row_order::draw(const std::vector<step_part>& of_step,
+                     std::vector<row_ref>& out) {
+  for (step_part part : of_step) {
+    if (auto* own = std::get_if<sequence>(&of_)) {
+      own->draw(part.count, out);
+      continue;
+    }
+    auto& all = std::get<in_all>(of_);
+    all.of->draw(part, all.known, out);
+    all.at = part.first + part.count;
+  }
 }
 
 void row_order::upcoming(std::vector<chunk_id>& out) const {

@@ -27,9 +27,9 @@ public:
   row_order(std::shared_ptr<const global_order> of, uint64_t at,
             const share& held);
 
-  /// Appends the rows of the rank in its next step: ledger::part_of. One call a
-  /// step, also for none.
-  void draw(step_part of_step, std::vector<row_ref>& out);
+  /// Appends the rows of the rank in its next step: ledger::parts_of. One call
+  /// a step, also for none.
+  void draw(const std::vector<step_part>& of_step, std::vector<row_ref>& out);
 
   /// Appends the chunks that coming draws are from, each once, by their next
   /// use. Of order local without a window nothing.

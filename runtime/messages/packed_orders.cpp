@@ -135,6 +135,30 @@ void take_intervals(unpacker& in, std::vector<ledger::interval>& out) {
   }
 }
 
+void put_kept(packer& out, const ledger::kept_leaves& what) {
+  out.put(value(what.step));
+  out.put(what.by_rank.size());
+  for (const ledger::leaf_ranges& own : what.by_rank) {
+    out.put(own.size());
+    for (ledger::leaf_range one : own) {
+      out.put(one.begin);
+      out.put(one.end);
+    }
+  }
+}
+
+void take_kept(unpacker& in, ledger::kept_leaves& out) {
+  out.step = step_number{in.number()};
+  out.by_rank.resize(in.count());
+  for (ledger::leaf_ranges& own : out.by_rank) {
+    own.resize(in.count());
+    for (ledger::leaf_range& one : own) {
+      one.begin = in.small();
+      one.end = in.small();
+    }
+  }
+}
+
 } // namespace
 
 std::string pack(const ledger::plan& what) {
@@ -149,6 +173,7 @@ std::string pack(const ledger::plan& what) {
     out.put(one.stream);
     put_intervals(out, one.intervals);
   }
+  put_kept(out, what.kept);
   return out.take();
 }
 
@@ -166,6 +191,7 @@ bool unpack(const std::string& bytes, ledger::plan& out) {
     take_intervals(in, intervals);
     one.intervals = std::move(intervals);
   }
+  take_kept(in, out.kept);
   return in.ended();
 }
 

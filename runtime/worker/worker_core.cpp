@@ -1,6 +1,7 @@
 #include "runtime/worker/worker_core.hpp"
 
 #include "runtime/base/check.hpp"
+#include "runtime/ledger/step_takes.hpp"
 
 #include <utility>
 
@@ -109,9 +110,9 @@ std::optional<step_order> worker_core::draw() {
   if (own_fresh_)
     out.upcoming = upcoming();
   const uint64_t window_end = own_.window_end();
-  const ledger::step_part own = ahead_.part_of(ahead_rank_);
+  const std::vector<ledger::step_part> own = ahead_.parts_of(ahead_rank_);
   out.leaves = ahead_.leaves();
-  out.rows.reserve(own.count);
+  out.rows.reserve(ahead_.takes()[ahead_rank_]);
   own_.draw(own, out.rows);
   own_fresh_ = own_.window_end() != window_end; // the same without a window
   ahead_.advance();
@@ -238,6 +239,10 @@ failure worker_core::install(const ledger::plan& pending) {
             {}};
   if (auto wrong = succession_error(applied_.current(), pending,
                                     config_.ledger.chunk_rows))
+    return {errc::bad_request,
+            "plan " + to_string(pending.number) + ": " + *wrong,
+            {}};
+  if (auto wrong = kept_error(pending, config_.ledger.leaves))
     return {errc::bad_request,
             "plan " + to_string(pending.number) + ": " + *wrong,
             {}};

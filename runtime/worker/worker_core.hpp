@@ -36,7 +36,7 @@ struct step_order {
   std::vector<ledger::row_ref> rows; // own, in their order
   /// Order global: the leaves of each rank, of which `rows` are those of this
   /// one's; else none.
-  std::vector<ledger::leaf_range> leaves;
+  std::vector<ledger::leaf_ranges> leaves;
   /// With a window, or of order global: the chunks of this worker by their next
   /// use, from this step on and into the next epoch. Null: as in the order
   /// before.

@@ -9,6 +9,7 @@ import os
 import random
 import shutil
 import signal
+import sqlite3
 import time
 import unittest
 
@@ -119,6 +120,40 @@ class Replayed(Alike):
             del job["train"][name]
         run = self.run_job(job)
         self.refused(2, "/train/reduction", "audit", run, "--replay")
+
+
+class Kept(Alike):
+    """What leaves were computed of a step that a death broke off."""
+
+    def test_a_step_that_is_done_again_has_the_same_bits(self):
+        def job(workers, us_per_sample):
+            out = table_job(workers, trace_samples=True,
+                            train={"epochs": 6, "leaves": 16, "threads": 1})
+            out["model"] = {"kind": "emulated", "parameters": 5000,
+                            "us_per_step": 0, "us_per_sample": us_per_sample}
+            return out
+        expected = outcome(self.run_job(job(1, 0)))
+        # Of 60 ms, so that a kill is within a step.
+        with LiveRun(job(4, 2400), self.folder / "killed",
+                     self.environment["BALLAST_CACHE"]) as live:
+            for turn in range(4):
+                live.wait_full(4, steps=1)
+                time.sleep(0.007 * turn)
+                os.kill(sorted(live.workers().values())[turn % 4],
+                        signal.SIGKILL)
+            self.assertEqual(live.process.wait(120), 0, live.process)
+        self.expect_alike(expected, live.run)
+        with contextlib.closing(
+                sqlite3.connect(live.run / "ledger.sqlite")) as ledger:
+            plans = [json.loads(body) for (body,) in ledger.execute(
+                "SELECT body FROM plan ORDER BY number")]
+        kept = [plan["kept"] for plan in plans if "kept" in plan]
+        self.assertTrue(kept, plans)
+        for one in kept:
+            leaves = sorted(leaf for own in one["leaves"]
+                            for begin, end in own
+                            for leaf in range(begin, end))
+            self.assertEqual(leaves, list(range(16)))
 
 
 class Disturbed(Alike):

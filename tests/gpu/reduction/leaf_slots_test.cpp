@@ -58,7 +58,7 @@ std::vector<values> parts_of(ledger::leaf_range mine, uint32_t leaves,
   memory.values = collectives::zeroed_floats(memory.floats());
   leaf_slots slots(memory);
   leaf_team team(threads);
-  slots.begin(mine, leaves, rows, nullptr);
+  slots.begin({mine}, leaves, rows, nullptr);
   team.run([&](size_t) {
     while (const auto at = slots.take()) {
       const values of = leaf_values(at->leaf);
@@ -101,7 +101,7 @@ TEST(leaf_slots, put_the_sum_of_all_where_a_lone_worker_wants_it) {
   memory.values = collectives::zeroed_floats(memory.floats());
   leaf_slots slots(memory);
   values sum(width);
-  slots.begin({0, 8}, 8, 8, sum.data());
+  slots.begin({{0, 8}}, 8, 8, sum.data());
   while (const auto at = slots.take()) {
     const values of = leaf_values(at->leaf);
     std::copy(of.begin(), of.end(), at->gradients);
@@ -114,7 +114,7 @@ TEST(leaf_slots, hand_out_nothing_once_given_up) {
   leaf_memory memory = lay_out_leaves(8, 1, width, 0);
   memory.values = collectives::zeroed_floats(memory.floats());
   leaf_slots slots(memory);
-  slots.begin({0, 8}, 8, 8, nullptr);
+  slots.begin({{0, 8}}, 8, 8, nullptr);
   EXPECT_TRUE(slots.take());
   slots.give_up();
   EXPECT_FALSE(slots.take());

@@ -104,5 +104,31 @@ TEST_F(global_order_run, goes_on_from_the_step_alone_when_one_dies) {
   }
 }
 
+TEST_F(global_order_run,
+       leaves_the_leaves_of_the_step_in_flight_where_they_are) {
+  d_.place(begin(4, 16));
+  d_.apply_steps(1);
+  d_.core.take(process_ended{"w2", killed_by(9)}, d_.now);
+  d_.place(pick<balance::place_shares>(d_.recover(step_number{1})).at(0));
+  const ledger::plan now = d_.core.generation()->current;
+  EXPECT_EQ(now.kept.step, step_number{2});
+  EXPECT_THAT(now.kept.by_rank,
+              ElementsAre(ledger::leaf_ranges{{0, 4}, {4, 6}},
+                          ledger::leaf_ranges{{8, 12}, {6, 7}},
+                          ledger::leaf_ranges{{12, 16}, {7, 8}}));
+}
+
+TEST_F(global_order_run, counts_in_what_was_computed_in_an_attempt_to_recover) {
+  d_.place(begin(4, 16));
+  d_.apply_steps(1);
+  d_.core.take(process_ended{"w2", killed_by(9)}, d_.now);
+  d_.place(pick<balance::place_shares>(d_.recover(step_number{1})).at(0));
+  d_.core.take(process_ended{"w3", killed_by(9)}, d_.now);
+  d_.place(pick<balance::place_shares>(d_.recover(step_number{1})).at(0));
+  EXPECT_THAT(d_.core.generation()->current.kept.by_rank,
+              ElementsAre(ledger::leaf_ranges{{0, 4}, {4, 6}, {6, 7}, {8, 9}},
+                          ledger::leaf_ranges{{12, 16}, {7, 8}, {9, 12}}));
+}
+
 } // namespace
 } // namespace ballast::coordinator

@@ -192,6 +192,20 @@ TEST(sum_of_ranks, lists_the_sums_after_their_parts) {
 }
 
 // Goal: an absent leaf is no part, so that nothing is added to -0.0.
+TEST(sum_of_ranks,
+     numbers_the_parts_of_several_ranges_one_range_after_another) {
+  using term = fixed_sum::term;
+  const std::vector<leaf_ranges> by_rank{{{4, 8}, {0, 1}}, {{1, 4}}};
+  const fixed_sum how = sum_of_ranks(by_rank, 8, 8);
+  EXPECT_EQ(how.parts, (std::vector<uint32_t>{2, 2}));
+  EXPECT_EQ(how.terms,
+            (std::vector<term>{{0, 1}, {1, 0}, {}, {1, 1}, {}, {0, 0}, {}}));
+  EXPECT_EQ(
+      sum_of_ranks(std::vector<leaf_ranges>{{{0, 4}, {4, 8}}}, 8, 8).parts,
+      (std::vector<uint32_t>{2}))
+      << "ranges side by side stay apart";
+}
+
 TEST(sum_of_ranks, leaves_without_rows_are_no_parts) {
   const std::vector<leaf_range> ranges{{0, 2}, {2, 4}, {4, 8}};
   // Of 2 rows the leaves 3 and 7 have one each.

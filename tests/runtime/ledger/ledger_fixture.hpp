@@ -108,7 +108,7 @@ public:
   bool step() {
     last_.assign(book_.takes().size(), {});
     for (size_t rank = 0; rank < last_.size(); ++rank) {
-      own_[rank].draw(book_.part_of(rank), last_[rank]);
+      own_[rank].draw(book_.parts_of(rank), last_[rank]);
       for (const ledger::row_ref& row : last_[rank])
         ++times_drawn_[value(row.chunk)][row.row];
     }

@@ -29,6 +29,7 @@ TEST(packed_orders, gives_plans_back_as_they_were) {
   cut.shares[2].intervals.clear();
   cut.shares[3].since = plan_number{UINT64_MAX};
   cut.shares[3].batch_weight = UINT64_MAX;
+  cut.kept = {step_number{300}, {{{0, 1}, {7, 8}}, {}, {{1, 7}}}};
   for (const ledger::plan& one : {whole, cut, ledger::plan{}}) {
     ledger::plan out;
     ASSERT_TRUE(unpack(pack(one), out));

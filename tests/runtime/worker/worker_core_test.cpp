@@ -360,8 +360,8 @@ TEST(worker_core, gives_a_spare_steps_without_rows) {
   EXPECT_TRUE(order->rows.empty());
   EXPECT_EQ(order->samples, 16u);
   ASSERT_EQ(order->leaves.size(), 6u);
-  EXPECT_EQ(order->leaves[3], (ledger::leaf_range{3, 4}));
-  EXPECT_EQ(count(order->leaves[5]), 0u);
+  EXPECT_EQ(order->leaves[3], (ledger::leaf_ranges{{3, 4}}));
+  EXPECT_EQ(count(order->leaves[5].at(0)), 0u);
 }
 
 TEST(worker_core, names_its_own_chunks_first_and_then_all_others) {
