@@ -29,7 +29,7 @@ public:
   /// computed; some of it may be with the other ranks already.
   virtual double contribute(const step_work& of) = 0;
   /// Returns when the parts of all ranks are here; `sums` become those of all.
-  /// Throws collective_error.
+  /// Throws collective_error, contradiction.
   virtual void exchange(worker::trailer& sums) = 0;
   /// Updates the parameters by what was exchanged, the same on every rank.
   /// Throws ballast_error{non_finite_loss, non_finite_gradient}: then nothing

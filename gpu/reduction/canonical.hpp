@@ -3,6 +3,11 @@
 /// Gradients, loss and statistics of a step have the same bits for every number
 /// of workers, and whatever leaves each of them takes.
 ///
+/// Where a step is checked (ledger::spot_checks), some leaves are computed by
+/// two ranks, whose digests of them travel with the losses: all ranks know
+/// before they apply the step whether these agree. Where not, both try again,
+/// and a third rank, too.
+///
 /// Several leaves are computed side by side, each by a model of its own over
 /// the same parameters. A micro-batch that does not fit is an error: a smaller
 /// one would give other bits.
@@ -17,6 +22,7 @@
 #include "runtime/ledger/leaf_tree.hpp"
 #include "runtime/ledger/manifest.hpp"
 
+#include <atomic>
 #include <span>
 #include <vector>
 
@@ -25,10 +31,11 @@ namespace ballast::gpu {
 class canonical final : public reduction {
 public:
   /// `models`: alike, each of one thread, the worker's own first; as many
-  /// leaves are computed side by side. All outlive this.
+  /// leaves are computed side by side. `flips`: an injected fault, so many
+  /// leaves get a wrong bit. All outlive this.
   canonical(const train_spec& how, const ledger::row_shape& row,
             std::vector<model*> models, const arenas& memory,
-            const leaf_memory& leaves);
+            const leaf_memory& leaves, std::atomic<uint64_t>& flips);
 
   double contribute(const step_work& of) override;
   void finish(worker::trailer& sums, std::span<float> statistics) override;
@@ -42,6 +49,12 @@ public:
 private:
   void prepare(const step_work& of);
   void compute(const leaf_slots::place& at, model& with);
+  double gradient_of(uint32_t leaf, const batch_view& rows, float* gradients,
+                     float* statistics, model& with);
+  uint64_t compute_again(uint32_t leaf, const batch_view& rows, model& with);
+  uint64_t digest_of(double loss, const float* gradients,
+                     const float* statistics) const;
+  void compare(std::span<const double> digests);
   void share_buffers();
   double sum_of_losses(std::span<const double> by_leaf) const;
 
@@ -53,12 +66,17 @@ private:
   const leaf_memory& room_;
   leaf_slots slots_;
   leaf_team team_;
+  std::atomic<uint64_t>& flips_;
 
   // The step in flight.
   step_work work_;
   ledger::leaf_range mine_;
   ledger::fixed_sum order_;
   std::vector<double> losses_; // by leaf; 0 where it is another rank's
+  /// By check, of its owner and of its checker: as losses_.
+  std::vector<double> digests_;
+  std::atomic<bool> checked_{false};
+  std::vector<float> again_; // gradients and statistics of what is checked
 };
 
 } // namespace ballast::gpu

@@ -22,6 +22,20 @@ size_t rank_in(const ledger::plan& p, worker_id self) {
   BALLAST_CHECK(false, "a plan that does not name its worker");
 }
 
+/// The rows of a leaf in the next step of `at`; `from` is of its epoch.
+std::vector<ledger::row_ref> leaf_rows(const ledger::ledger& at,
+                                       ledger::row_order from, uint32_t leaf) {
+  uint64_t samples = 0;
+  for (uint64_t take : at.takes())
+    samples += take;
+  // Ranks have leaves in their order, from the first on.
+  const ledger::step_rows part =
+      ledger::rows_of({leaf, leaf + 1}, samples, at.leaves().back().end);
+  std::vector<ledger::row_ref> out;
+  from.draw({at.part_of(0).first + part.begin, part.end - part.begin}, out);
+  return out;
+}
+
 } // namespace
 
 worker_core::worker_core(worker_core_config config, ledger::plan first,
@@ -112,10 +126,27 @@ std::optional<step_order> worker_core::draw() {
   const ledger::step_part own = ahead_.part_of(ahead_rank_);
   out.leaves = ahead_.leaves();
   out.rows.reserve(own.count);
+  draw_checks(out);
   own_.draw(own, out.rows);
   own_fresh_ = own_.window_end() != window_end; // the same without a window
   ahead_.advance();
   return out;
+}
+
+void worker_core::draw_checks(step_order& out) const {
+  const uint64_t every = config_.check_every_steps;
+  const uint64_t step = value(out.at.step);
+  if (every == 0 || step % every != 0 || out.leaves.empty())
+    return;
+  out.checks = ledger::spot_checks(out.leaves, out.samples,
+                                   out.leaves.back().end, step / every);
+  for (const ledger::spot_check& one : out.checks)
+    if (one.checker == ahead_rank_)
+      out.checked_rows = leaf_rows(ahead_, own_, one.leaf);
+}
+
+std::vector<ledger::row_ref> worker_core::rows_of_leaf(uint32_t leaf) const {
+  return leaf_rows(applied_, applied_.order_of(rank_), leaf);
 }
 
 trailer worker_core::contribution(uint64_t samples, double loss_sum,
