@@ -52,6 +52,9 @@ struct coordinator_shell::control_handler {
   answer operator()(const damage_request& request) {
     return fault(request.worker, command_kind::damage, double(request.chunks));
   }
+  answer operator()(const flip_request& request) {
+    return fault(request.worker, command_kind::flip, double(request.leaves));
+  }
   answer operator()(const kill_request& request) {
     return fault(request.worker, command_kind::kill, 0);
   }

@@ -102,7 +102,7 @@ progress_report report_of(gpu::step_progress done, const heartbeat& now,
       out.drawn_from += one.rows;
       out.drawn_rows += one.gradient_rows;
     }
-    out.costs.push_back({uint32_t(one.rows - one.kept_rows),
+    out.costs.push_back({uint32_t(one.rows + one.checked_rows - one.kept_rows),
                          one.compute_ns + one.data_ns, one.waited_ns});
     if (probe)
       probe->step({double(one.data_ns) / 1e9, double(one.compute_ns) / 1e9,

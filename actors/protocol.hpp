@@ -106,7 +106,7 @@ typename Inspector::result_type inspect(Inspector& f, fence_order& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, command& x) {
   return f(caf::meta::type_name("command"), x.term, x.generation, x.kind,
-           x.reason, x.seconds, x.factor, x.chunks, x.step);
+           x.reason, x.seconds, x.factor, x.chunks, x.step, x.leaves);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, fetch_order::source& x) {

@@ -130,6 +130,10 @@ void worker_run::obey(const worker::inject_fault& what) {
     trained.state.slow_factor = what.order.factor;
     monitor::log().warn("as asked: steps take {} times as long",
                         what.order.factor);
+  } else if (what.order.kind == command_kind::flip) {
+    trained.state.flips = what.order.leaves;
+    monitor::log().warn("as asked: flips a bit in the next {} leaves",
+                        what.order.leaves);
   } else {
     data.damage_next(what.order.chunks);
     monitor::log().warn("as asked: damages the next {} chunks that it sends",
@@ -210,7 +214,8 @@ std::shared_ptr<gpu::step_executor> make_executor(worker_run& run,
       {what.seed, what.train.global_batch, run.data.chunk_rows(),
        what.train.shuffle.window(), leaves_of(what.train), run.data.uses()},
       order.worker,
-      what.train.epochs};
+      what.train.epochs,
+      what.verify.every_steps};
   std::optional<worker::worker_core> core;
   if (!order.beside)
     core.emplace(config, *order.first, order.start, *order.cursors);

@@ -15,8 +15,10 @@ prefetcher::prefetcher(data::row_source& rows, uint32_t features,
     : rows_(rows), features_(features), device_(device) {
   if (images != nullptr)
     images_.emplace(*images, threads);
-  for (data::batch& one : batches_)
-    one.images = images_ ? &*images_ : nullptr;
+  if (images_)
+    for (data::batch* one :
+         {&batches_[0], &batches_[1], &checked_[0], &checked_[1], &fetched_})
+      one->images = &*images_;
   thread_ = std::thread([this] { work(); });
 }
 
@@ -52,9 +54,24 @@ std::optional<prefetcher::ready> prefetcher::take() {
         "aborted while the rows of a step were awaited");
   if (error_)
     std::rethrow_exception(error_);
-  ready out{std::move(*order_), &batches_[turn_], views_[turn_]};
+  ready out{std::move(*order_), &batches_[turn_], views_[turn_],
+            view(checked_[turn_])};
   order_.reset();
   return out;
+}
+
+batch_view prefetcher::fetch(epoch_number epoch,
+                             std::span<const ledger::row_ref> rows) {
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !order_ || gathered_ || unwanted_; });
+  }
+  // The other thread waits for an order, which this one would give.
+  fetched_.epoch = epoch;
+  rows_.gather(
+      data::data_part::train, rows, [this] { return unwanted_.load(); },
+      fetched_);
+  return view(fetched_);
 }
 
 void prefetcher::abort() {
@@ -85,6 +102,13 @@ void prefetcher::work() {
           data::data_part::train, order_->rows,
           [this] { return unwanted_.load(); }, target);
       views_[slot] = device_.bring(slot, view(target), features_);
+      checked_[slot].rows = 0;
+      if (!order_->checked_rows.empty()) {
+        checked_[slot].epoch = order_->at.epoch;
+        rows_.gather(
+            data::data_part::train, order_->checked_rows,
+            [this] { return unwanted_.load(); }, checked_[slot]);
+      }
     } catch (...) {
       error = std::current_exception();
     }

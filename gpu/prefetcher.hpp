@@ -15,6 +15,7 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
 
 namespace ballast::gpu {
@@ -35,11 +36,15 @@ public:
     worker::step_order order;
     const data::batch* rows = nullptr; // valid until the next but one submit
     batch_view view = {};              // of all rows; likewise
+    batch_view checked = {};           // of the order's checked_rows; likewise
   };
   /// Waits for the submitted order; nothing if there is none. Rethrows
   /// exceptions of the gathering thread; after abort() it throws
   /// collective_error{aborted}.
   std::optional<ready> take();
+  /// Gathers rows at once, on the caller's thread, after those of the submitted
+  /// order; on the host. Valid until the next call. Throws as take() does.
+  batch_view fetch(epoch_number epoch, std::span<const ledger::row_ref> rows);
   /// Rows that are still on their way are wanted no more. Any thread.
   void abort();
 
@@ -59,6 +64,8 @@ private:
   std::optional<data::augmented_rows> images_;
   data::batch batches_[2];
   batch_view views_[2];
+  data::batch checked_[2]; // rows of the leaves that are computed twice
+  data::batch fetched_;
   size_t turn_ = 0;
   std::thread thread_;
 };

@@ -29,9 +29,9 @@ std::unique_ptr<step_method> make_method(const step_executor::parts& with) {
     std::vector<model*> models{with.model};
     models.insert(models.end(), with.leaf_models.begin(),
                   with.leaf_models.end());
-    sums = std::make_unique<canonical>(how, with.row(), std::move(models),
-                                       with.memory, *with.leaves,
-                                       with.state->abandoned);
+    sums = std::make_unique<canonical>(
+        how, with.row(), std::move(models), with.memory, *with.leaves,
+        with.state->abandoned, with.state->flips);
   } else {
     sums =
         std::make_unique<fused>(how, with.row(), *with.model, *with.device,
@@ -291,7 +291,10 @@ worker::step_end step_executor::do_step(const prefetcher::ready& ready,
   core_time passing;
   const double loss_sum = method_->contribute(
       {order.at, order.samples, rows, with_.what->seed, uint32_t(core_->rank()),
-       order.leaves, nullptr, group_.get(), core_->current().generation});
+       order.leaves, nullptr, group_.get(), core_->current().generation,
+       order.checks, ready.checked, [&](uint32_t leaf) {
+         return prefetcher_.fetch(order.at.epoch, core_->rows_of_leaf(leaf));
+       }});
   if (const auto less = method_->take_shrunk(); less && listener_.shrunk)
     listener_.shrunk(*less);
   passing.stop();
@@ -302,9 +305,7 @@ worker::step_end step_executor::do_step(const prefetcher::ready& ready,
   enter(worker_phase::reduce);
   worker::trailer sums = core_->contribution(order.rows.size(), loss_sum,
                                              copy_wish(order.at.step));
-  with_.rows->reducing(true);
-  method_->exchange(sums);
-  with_.rows->reducing(false);
+  exchange(order, sums);
   const uint64_t reduced_ns = monotonic_ns();
   enter(worker_phase::apply);
   if (listener_.before_change)
@@ -332,12 +333,36 @@ worker::step_end step_executor::do_step(const prefetcher::ready& ready,
                                    order.samples, loss,           applied_ns};
   with_.state->history.add(record);
   progress_.steps.push_back(record);
-  progress_.timings.push_back({data_ns, choosing.wall_ns() + passing.wall_ns(),
-                               choosing.waited_ns() + passing.waited_ns(),
-                               reduced_ns - computed_ns,
-                               applied_ns - reduced_ns, order.rows.size(),
-                               rows.rows, method_->rows_kept()});
+  progress_.timings.push_back(
+      {data_ns, choosing.wall_ns() + passing.wall_ns(),
+       choosing.waited_ns() + passing.waited_ns(), reduced_ns - computed_ns,
+       applied_ns - reduced_ns, order.rows.size(), rows.rows,
+       method_->rows_kept(), ready.checked.rows});
   return end;
+}
+
+/// A step whose leaves contradict each other is not applied: what becomes of it
+/// is for the coordinator to say, with a fence.
+void step_executor::exchange(const worker::step_order& of,
+                             worker::trailer& sums) {
+  with_.rows->reducing(true);
+  try {
+    method_->exchange(sums);
+    with_.rows->reducing(false);
+    return;
+  } catch (const contradiction& found) {
+    leaves_contradicted message;
+    message.worker = with_.self;
+    message.step = of.at.step;
+    message.leaves = found.leaves;
+    listener_.report(std::move(message));
+  }
+  with_.rows->reducing(false);
+  std::unique_lock lock(mutex_);
+  posted_.wait_until(lock, patience(), [this] { return aborted_; });
+  throw collective_error(collective_errc::aborted,
+                         "a step whose leaves have other bits when they are "
+                         "computed again is not applied");
 }
 
 /// Reproducible runs say every so often which parameters they have.

@@ -67,6 +67,7 @@ void step_executor::take_posts() {
     case command_kind::stall:
     case command_kind::slow:
     case command_kind::damage:
+    case command_kind::flip:
     case command_kind::dismiss:
     case command_kind::recorded:
       break;

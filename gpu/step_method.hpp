@@ -32,7 +32,7 @@ public:
   virtual void compute_ahead(const step_work& of) = 0;
   virtual void stop_ahead() noexcept = 0;
   /// Returns when the parts of all ranks are here; `sums` become those of all.
-  /// Throws collective_error.
+  /// Throws collective_error, contradiction.
   virtual void exchange(worker::trailer& sums) = 0;
   /// Updates the parameters by what was exchanged, the same on every rank.
   /// Throws ballast_error{non_finite_loss, non_finite_gradient}: then nothing

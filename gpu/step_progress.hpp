@@ -20,6 +20,7 @@ struct step_timing {
   uint64_t rows = 0;          // of this worker
   uint64_t gradient_rows = 0; // of these, with a gradient (train.importance)
   uint64_t kept_rows = 0;     // of these, computed before a failure
+  uint64_t checked_rows = 0;  // of another worker, computed again (verify)
 };
 
 /// Everything applied since the last drain().

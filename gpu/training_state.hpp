@@ -92,6 +92,8 @@ struct training_state {
 
   /// Injected fault: compute takes this many times as long.
   std::atomic<double> slow_factor = 1;
+  /// Likewise: a bit flips in the gradients of so many leaves from now on.
+  std::atomic<uint64_t> flips = 0;
 };
 
 inline void training_state::tell_after(const fence_order& known,

@@ -1,10 +1,13 @@
 #include "gpu/reduction/canonical.hpp"
 
+#include "data/base/content_hash.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/random.hpp"
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
+#include <iterator>
 #include <utility>
 
 namespace ballast::gpu {
@@ -15,15 +18,41 @@ namespace {
 /// sums are alike for any number of threads.
 constexpr uint32_t evaluated_rows = 64;
 
+/// A digest as numbers of which a float64 holds each: summed over ranks, of
+/// which one has it and the others zero, they are what they were.
+constexpr size_t digest_numbers = 2;
+void put_digest(uint64_t digest, double* at) {
+  at[0] = double(digest >> 32);
+  at[1] = double(digest & UINT32_MAX);
+}
+uint64_t digest_at(const double* at) {
+  return uint64_t(at[0]) << 32 | uint64_t(at[1]);
+}
+
+bool take_one(std::atomic<uint64_t>& left) {
+  uint64_t before = left.load(std::memory_order_relaxed);
+  while (before > 0 && !left.compare_exchange_weak(before, before - 1))
+    continue;
+  return before > 0;
+}
+
+void flip_a_bit(std::span<float> values, uint64_t key) {
+  if (values.empty())
+    return;
+  float& one = values[mix(key, values.size()) % values.size()];
+  one = std::bit_cast<float>(std::bit_cast<uint32_t>(one) ^ 1U << 20);
+}
+
 } // namespace
 
 canonical::canonical(const train_spec& how, const ledger::row_shape& row,
                      std::vector<model*> models, const arenas& memory,
-                     const leaf_memory& leaves, abandoned_step& abandoned)
+                     const leaf_memory& leaves, abandoned_step& abandoned,
+                     std::atomic<uint64_t>& flips)
     : leaves_(how.leaves), micro_batch_(how.micro_batch),
       features_(row.features), models_(std::move(models)), memory_(memory),
       room_(leaves), abandoned_(abandoned), slots_(room_),
-      team_(models_.size()) {}
+      team_(models_.size()), flips_(flips) {}
 
 uint64_t canonical::rows_of(uint32_t leaf) const {
   const ledger::step_rows rows =
@@ -36,6 +65,8 @@ void canonical::prepare(const step_work& of) {
   work_ = of;
   order_ = ledger::sum_of_ranks(of.leaves, leaves_, of.samples);
   losses_.assign(leaves_, 0);
+  digests_.assign(of.checks.size() * 2 * digest_numbers, 0);
+  checked_ = false;
   first_rows_.assign(leaves_, 0);
   uint64_t before = 0;
   for (ledger::leaf_range range : of.leaves[of.rank])
@@ -60,7 +91,8 @@ void canonical::take_over(const abandoned_step& last) {
 
 void canonical::begin(const step_work& of) {
   const abandoned_step last = std::exchange(abandoned_, {});
-  const bool again = last.is(of.at, of.samples);
+  // A leaf that is checked has to be there by itself.
+  const bool again = of.checks.empty() && last.is(of.at, of.samples);
   prepare(of);
   lone_ = of.group && of.group->size() == 1 && order_.terms.size() == 1;
   slots_.begin(of.leaves[of.rank], leaves_, of.samples,
@@ -79,15 +111,26 @@ void canonical::compute_leaves(const std::atomic<bool>* stopped) {
       while (!stopped || !*stopped) {
         const auto at = slots_.take();
         if (!at)
-          return;
+          break;
         compute(*at, *models_[thread]);
         slots_.done(*at);
       }
+      if (!slots_.given_up())
+        check(*models_[thread]);
     } catch (...) {
       slots_.give_up();
       throw;
     }
   });
+}
+
+/// The leaf of another worker that is this one's to compute again; by the first
+/// thread that has nothing else to do.
+void canonical::check(model& with) {
+  for (size_t i = 0; i < work_.checks.size(); ++i)
+    if (work_.checks[i].checker == work_.rank && !checked_.exchange(true))
+      put_digest(compute_again(work_.checks[i].leaf, work_.checked, with),
+                 &digests_[(2 * i + 1) * digest_numbers]);
 }
 
 double canonical::contribute(const step_work& of) {
@@ -104,25 +147,61 @@ void canonical::compute_ahead(const step_work& of) {
 }
 
 void canonical::compute(const leaf_slots::place& at, model& with) {
-  const uint64_t first = first_rows_[at.leaf];
-  const ledger::step_rows part{first, first + rows_of(at.leaf)};
-  std::fill_n(at.gradients, room_.gradients, 0.0F);
+  const double loss =
+      gradient_of(at.leaf,
+                  work_.rows.slice(uint32_t(first_rows_[at.leaf]),
+                                   uint32_t(rows_of(at.leaf)), features_),
+                  at.gradients, at.statistics, with);
+  losses_[at.leaf] = loss;
+  for (size_t i = 0; i < work_.checks.size(); ++i)
+    if (work_.checks[i].leaf == at.leaf)
+      put_digest(digest_of(loss, at.gradients, at.statistics),
+                 &digests_[2 * i * digest_numbers]);
+}
+
+/// Of the rows of one leaf. The sum of their losses.
+double canonical::gradient_of(uint32_t leaf, const batch_view& rows,
+                              float* gradients, float* statistics,
+                              model& with) {
+  std::fill_n(gradients, room_.gradients, 0.0F);
   with.bind({memory_.parameters.get(), memory_.count},
-            {at.gradients, memory_.count});
+            {gradients, memory_.count});
   const uint64_t seed =
-      mix(mix(work_.seed, value(work_.at.step)), uint64_t{at.leaf});
-  const uint64_t most = micro_batch_.value_or(part.end - part.begin);
+      mix(mix(work_.seed, value(work_.at.step)), uint64_t{leaf});
+  const uint64_t most = micro_batch_.value_or(rows.rows);
   double loss = 0;
-  for (uint64_t begin = part.begin; begin < part.end; begin += most)
+  for (uint64_t begin = 0; begin < rows.rows; begin += most)
     loss += with.accumulate(
-        work_.rows.slice(uint32_t(begin),
-                         uint32_t(std::min(most, part.end - begin)), features_),
-        mix(seed, begin - part.begin), nullptr);
+        rows.slice(uint32_t(begin), uint32_t(std::min(most, rows.rows - begin)),
+                   features_),
+        mix(seed, begin), nullptr);
   if (room_.statistics > 0) {
-    std::fill_n(at.statistics, room_.statistics, 0.0F);
-    with.take_statistics({at.statistics, room_.statistics});
+    std::fill_n(statistics, room_.statistics, 0.0F);
+    with.take_statistics({statistics, room_.statistics});
   }
-  losses_[at.leaf] = loss + 0.0; // never -0.0, as other ranks add zero
+  if (take_one(flips_))
+    flip_a_bit({gradients, room_.gradients}, leaf);
+  return loss + 0.0; // never -0.0, as other ranks add zero
+}
+
+/// Of another worker's leaf, in memory of its own: nothing that the step uses
+/// changes.
+uint64_t canonical::compute_again(uint32_t leaf, const batch_view& rows,
+                                  model& with) {
+  again_.resize(room_.gradients + room_.statistics);
+  float* const statistics = again_.data() + room_.gradients;
+  const double loss = gradient_of(leaf, rows, again_.data(), statistics, with);
+  return digest_of(loss, again_.data(), statistics);
+}
+
+uint64_t canonical::digest_of(double loss, const float* gradients,
+                              const float* statistics) const {
+  data::content_hash hash;
+  hash.update(&loss, sizeof loss);
+  hash.update(gradients, room_.gradients * sizeof(float));
+  if (room_.statistics > 0)
+    hash.update(statistics, room_.statistics * sizeof(float));
+  return hash.digest();
 }
 
 /// Along the tree; a leaf without rows is absent.
@@ -158,11 +237,14 @@ void canonical::finish(worker::trailer& sums, std::span<float> statistics) {
   }
   // Each leaf's loss is one rank's, and zero at all others: exact in any order.
   std::vector<double> small = losses_;
+  small.insert(small.end(), digests_.begin(), digests_.end());
   small.insert(small.end(), sums.data(), sums.data() + worker::trailer::floats);
   group.all_reduce(small.data(), small.size(),
                    collectives::element_type::float64, patience());
+  const std::span<const double> others = std::span(small).subspan(leaves_);
   for (size_t i = 0; i < worker::trailer::floats; ++i)
-    sums.data()[i] = float(small[leaves_ + i]);
+    sums.data()[i] = float(others[digests_.size() + i]);
+  compare(others.first(digests_.size()));
   small.resize(leaves_);
   sums.set_loss_sum(sum_of_losses(small));
 }
@@ -176,6 +258,47 @@ void canonical::applied(ledger::position /*of*/, double /*samples*/) {
 void canonical::drop() noexcept {
   if (std::exchange(in_flight_, false))
     abandoned_ = {work_.at, work_.samples, slots_.held(), losses_};
+}
+
+/// `digests`: as digests_, of all ranks.
+void canonical::compare(std::span<const double> digests) {
+  std::vector<contradicted_leaf> found;
+  for (size_t i = 0; i < work_.checks.size(); ++i) {
+    const ledger::spot_check& one = work_.checks[i];
+    const double* at = &digests[2 * i * digest_numbers];
+    const uint64_t owner = digest_at(at);
+    const uint64_t checker = digest_at(at + digest_numbers);
+    if (owner != checker)
+      found.push_back({.leaf = one.leaf,
+                       .owner = one.owner,
+                       .checker = one.checker,
+                       .third = one.third,
+                       .of_owner = owner,
+                       .of_checker = checker});
+  }
+  if (found.empty())
+    return;
+  in_flight_ = false; // none of its leaves is to be kept
+  // Each has its digests of owner, checker and third.
+  std::vector<double> again(found.size() * 3 * digest_numbers, 0);
+  for (size_t i = 0; i < found.size(); ++i) {
+    const contradicted_leaf& one = found[i];
+    const int64_t by[] = {one.owner, one.checker, one.third};
+    for (size_t k = 0; k < std::size(by); ++k)
+      if (by[k] == int64_t{work_.rank})
+        put_digest(
+            compute_again(one.leaf, work_.leaf_rows(one.leaf), *models_[0]),
+            &again[(3 * i + k) * digest_numbers]);
+  }
+  work_.group->all_reduce(again.data(), again.size(),
+                          collectives::element_type::float64, patience());
+  for (size_t i = 0; i < found.size(); ++i) {
+    const double* at = &again[3 * i * digest_numbers];
+    found[i].owner_again = digest_at(at);
+    found[i].checker_again = digest_at(at + digest_numbers);
+    found[i].of_third = digest_at(at + 2 * digest_numbers);
+  }
+  throw contradiction(std::move(found));
 }
 
 void canonical::score(const batch_view&, float*, std::span<float>) {

@@ -3,6 +3,11 @@
 /// Gradients, loss and statistics of a step have the same bits for every number
 /// of workers, and whatever leaves each of them takes.
 ///
+/// Where a step is checked (ledger::spot_checks), some leaves are computed by
+/// two ranks, whose digests of them travel with the losses: all ranks know
+/// before they apply the step whether these agree. Where not, both try again,
+/// and a third rank, too.
+///
 /// Several leaves are computed side by side, each by a model of its own over
 /// the same parameters. A micro-batch that does not fit is an error: a smaller
 /// one would give other bits.
@@ -30,10 +35,12 @@ class canonical final : public reduction {
 public:
   /// `models`: alike, each of one thread, the worker's own first; as many
   /// leaves are computed side by side. `abandoned`: of the same memory; what is
-  /// in the parameters is what it was computed from. All outlive this.
+  /// in the parameters is what it was computed from. `flips`: an injected
+  /// fault, so many leaves get a wrong bit. All outlive this.
   canonical(const train_spec& how, const ledger::row_shape& row,
             std::vector<model*> models, const arenas& memory,
-            const leaf_memory& leaves, abandoned_step& abandoned);
+            const leaf_memory& leaves, abandoned_step& abandoned,
+            std::atomic<uint64_t>& flips);
 
   double contribute(const step_work& of) override;
   void compute_ahead(const step_work& of) override;
@@ -56,6 +63,13 @@ private:
   /// Null: all of them.
   void compute_leaves(const std::atomic<bool>* stopped);
   void compute(const leaf_slots::place& at, model& with);
+  void check(model& with);
+  double gradient_of(uint32_t leaf, const batch_view& rows, float* gradients,
+                     float* statistics, model& with);
+  uint64_t compute_again(uint32_t leaf, const batch_view& rows, model& with);
+  uint64_t digest_of(double loss, const float* gradients,
+                     const float* statistics) const;
+  void compare(std::span<const double> digests);
   void share_buffers();
   double sum_of_losses(std::span<const double> by_leaf) const;
 
@@ -68,6 +82,7 @@ private:
   abandoned_step& abandoned_;
   leaf_slots slots_;
   leaf_team team_;
+  std::atomic<uint64_t>& flips_;
 
   std::atomic<bool> ahead_stopped_{false};
 
@@ -79,6 +94,10 @@ private:
   bool lone_ = false; // its sum is where it belongs
   ledger::fixed_sum order_;
   std::vector<double> losses_; // by leaf; 0 where it is another rank's
+  /// By check, of its owner and of its checker: as losses_.
+  std::vector<double> digests_;
+  std::atomic<bool> checked_{false};
+  std::vector<float> again_; // gradients and statistics of what is checked
 };
 
 } // namespace ballast::gpu

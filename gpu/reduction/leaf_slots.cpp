@@ -195,6 +195,11 @@ void leaf_slots::give_up() {
   freed_.notify_all();
 }
 
+bool leaf_slots::given_up() const {
+  std::lock_guard lock(mutex_);
+  return given_up_;
+}
+
 void leaf_slots::resume() {
   std::lock_guard lock(mutex_);
   given_up_ = false;

@@ -78,6 +78,7 @@ public:
   /// Nothing is taken any more, until resume().
   void give_up();
   void resume();
+  bool given_up() const;
 
 private:
   void keep(std::span<const held_sum> kept, uint32_t parts);
@@ -86,7 +87,7 @@ private:
 
   const leaf_memory& memory_;
   uint32_t leaves_ = 1;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable freed_;
   bool given_up_ = false;
   float* lone_ = nullptr;

@@ -14,12 +14,18 @@
 #include "gpu/model.hpp"
 #include "runtime/ledger/leaves.hpp"
 #include "runtime/ledger/ledger.hpp"
+#include "runtime/ledger/spot_checks.hpp"
+#include "runtime/messages/bit_reports.hpp"
 #include "runtime/worker/trailer.hpp"
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
+#include <stdexcept>
+#include <utility>
+#include <vector>
 
 namespace ballast::gpu {
 
@@ -35,6 +41,21 @@ struct step_work {
   float* gradients = nullptr; // arena: for the sum over all ranks
   collectives::collective* group = nullptr;
   ballast::generation generation{}; // of `group`
+  /// Of order global: the leaves that are computed twice, the rows of that
+  /// which this rank computes again, and those of any leaf, fetched now.
+  std::span<const ledger::spot_check> checks = {};
+  batch_view checked = {};
+  std::function<batch_view(uint32_t leaf)> leaf_rows = {};
+};
+
+/// Thrown on every rank where a leaf was computed twice to other bits: nobody
+/// may apply the step.
+class contradiction : public std::runtime_error {
+public:
+  explicit contradiction(std::vector<contradicted_leaf> found)
+      : std::runtime_error("leaves were computed twice to other bits"),
+        leaves(std::move(found)) {}
+  std::vector<contradicted_leaf> leaves;
 };
 
 class reduction {
@@ -50,7 +71,7 @@ public:
   virtual void compute_ahead(const step_work& /*of*/) {}
   virtual void stop_ahead() noexcept {} // any thread
   /// Returns when gradients, `statistics` and `sums` are those of all ranks;
-  /// throws collective_error.
+  /// throws collective_error, contradiction.
   virtual void finish(worker::trailer& sums, std::span<float> statistics) = 0;
   /// The step's sum, as finish() left it or as another rank sent it, is in the
   /// parameters now.

@@ -21,8 +21,8 @@ using prometheus::Histogram;
 using prometheus::Labels;
 constexpr const char* recovery_phases[] = {"detect", "fence", "plan",
                                            "open",   "sync",  "first_step"};
-constexpr const char* recovery_kinds[] = {"crash", "silence", "evicted",
-                                          "coordinator", "other"};
+constexpr const char* recovery_kinds[] = {"crash",       "silence", "evicted",
+                                          "coordinator", "bits",    "other"};
 
 /// A bounded label for what was lost.
 struct recovery_label {
@@ -34,6 +34,9 @@ struct recovery_label {
   }
   const char* operator()(const recovery_reasons::collective_failed&) const {
     return "other";
+  }
+  const char* operator()(const recovery_reasons::bits_differed&) const {
+    return "bits";
   }
   const char* operator()(const recovery_reasons::worker_lost& one) const {
     return std::visit(*this, one.cause);
@@ -54,7 +57,9 @@ struct recovery_label {
   }
   const char* operator()(const losses::joined_anew&) const { return "other"; }
   const char* operator()(const losses::starved&) const { return "other"; }
-  const char* operator()(const losses::dismissed&) const { return "other"; }
+  const char* operator()(const losses::dismissed& one) const {
+    return one.code == errc::other_bits ? "bits" : "other";
+  }
   const char* operator()(const losses::cut_off&) const { return "other"; }
 };
 

@@ -72,7 +72,7 @@ constexpr metric_entry catalogue[] = {
      "Bytes that workers copied from each other for balance."},
     {"ballast_recoveries_total", counter, "", "run, reason", "coordinator",
      "Returns to training after a loss, by what was lost: crash, silence, "
-     "evicted, coordinator, other."},
+     "evicted, coordinator, bits, other."},
     {"ballast_recovery_seconds", histogram, "seconds", "run, phase",
      "coordinator",
      "Time of a recovery by phase: detect, fence, plan, open, sync, "

@@ -231,6 +231,8 @@ std::optional<fault_range> range_of(command_kind how) {
     return fault_range{"factor", 1, 1000};
   case command_kind::damage:
     return fault_range{"chunks", 0, 1'000'000};
+  case command_kind::flip:
+    return fault_range{"leaves", 0, 1'000'000};
   default:
     return std::nullopt;
   }
@@ -267,6 +269,8 @@ failure ask(coordinator_parts& p, const injected_fault& what, instant) {
     order.factor = what.amount;
   else if (what.kind == command_kind::damage)
     order.chunks = uint64_t(what.amount);
+  else if (what.kind == command_kind::flip)
+    order.leaves = uint64_t(what.amount);
   p.out.put(send_command{who->id, std::move(order)});
   p.out.tell(events::fault_injected{what.worker, what.kind, what.amount});
   return {};

@@ -3,6 +3,7 @@
 #include "runtime/coordinator/dismissal.hpp"
 #include "runtime/coordinator/transitions.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace ballast::coordinator {
@@ -36,6 +37,65 @@ void on(coordinator_parts& p, const parameters_digested& message, instant now) {
                     found.why + ": memory or a core of one of the two is ill, "
                                 "and there is no third worker to say of which",
                     {}});
+  for (worker_id who : found.odd)
+    dismiss(
+        p, who,
+        {errc::other_bits, found.why + ": its memory or a core of it is ill"},
+        now);
+}
+
+namespace {
+
+/// Of the generation whose step it is; none: another rank has said so, or the
+/// step is done again anyway.
+std::vector<worker_id> ranks_of(const coordinator_parts& p,
+                                const leaves_contradicted& message) {
+  if (!p.members.active() || p.members.in<fenced>() ||
+      p.members.in<finishing>() || message.leaves.empty())
+    return {};
+  std::vector<worker_id> out;
+  // A switch that the ranks have seen, and nobody here yet.
+  if (const membership_change* change = p.members.change();
+      change && message.generation == change->number)
+    out = change->workers;
+  else if (p.members.member(message.worker, message.generation))
+    out = p.members.members()->workers;
+  for (const contradicted_leaf& one : message.leaves)
+    if (std::max(one.owner, one.checker) >= out.size())
+      return {};
+  return out;
+}
+
+/// Where nobody can say.
+std::string who_is_ill(size_t world) {
+  if (world == 1)
+    return ": its memory or a core of it is ill; it tried again several times";
+  if (world > 2)
+    return ", and a third worker others than both: memory or cores of at least "
+           "two of them are ill; nothing of the step was applied";
+  return ": memory or a core of one of the two is ill, and there is no third "
+         "worker to say of which; nothing of the step was applied. Look at "
+         "both machines, or resume the run with three workers or more";
+}
+
+} // namespace
+
+/// The step is computed again, by those that did not err.
+template <>
+void on(coordinator_parts& p, const leaves_contradicted& message, instant now) {
+  const std::vector<worker_id> ranks = ranks_of(p, message);
+  if (ranks.empty())
+    return;
+  const equal_bits::finding found =
+      p.run.bits.take(message, ranks, [&p](worker_id who) {
+        return describe_node(p.nodes.at(who));
+      });
+  const bool alone = ranks.size() == 1;
+  if (alone && p.run.bits.may_retry(message.step))
+    return fence_all(p, recovery_reasons::bits_differed{found.why}, now, now);
+  if (found.undecided)
+    return fail(p,
+                {errc::other_bits, found.why + who_is_ill(ranks.size()), {}});
   for (worker_id who : found.odd)
     dismiss(
         p, who,

@@ -8,6 +8,8 @@ namespace {
 
 /// Workers are at most a step apart; a late report is of one before.
 constexpr size_t steps_kept = 8;
+/// A lone worker that errs more often at one step will not get over it.
+constexpr uint32_t retries_max = 3;
 
 } // namespace
 
@@ -72,6 +74,69 @@ equal_bits::finding equal_bits::take(const parameters_digested& what,
   while (steps_.size() > steps_kept)
     steps_.erase(steps_.begin());
   return out;
+}
+
+std::vector<uint32_t> who_erred(const contradicted_leaf& what) {
+  if (what.owner == what.checker)
+    return {};
+  const bool owner_steady = what.of_owner == what.owner_again;
+  const bool checker_steady = what.of_checker == what.checker_again;
+  const bool asked = what.third >= 0;
+  const bool with_owner =
+      asked && owner_steady && what.of_owner == what.of_third;
+  const bool with_checker =
+      asked && checker_steady && what.of_checker == what.of_third;
+  // Two that agree are right, and the one left erred; without such two, who
+  // contradicts itself.
+  if (with_owner)
+    return {what.checker};
+  if (with_checker)
+    return {what.owner};
+  if (owner_steady == checker_steady)
+    return {};
+  return {owner_steady ? what.checker : what.owner};
+}
+
+equal_bits::finding
+equal_bits::take(const leaves_contradicted& what,
+                 const std::vector<worker_id>& ranks,
+                 const std::function<std::string(worker_id)>& describe) const {
+  finding out;
+  // One leaf is told: the first of which it is known who erred.
+  const contradicted_leaf* told = nullptr;
+  std::vector<uint32_t> by;
+  for (const contradicted_leaf& leaf : what.leaves) {
+    const std::vector<uint32_t> odd = who_erred(leaf);
+    if (!told || (by.empty() && !odd.empty())) {
+      told = &leaf;
+      by = odd;
+    }
+    for (uint32_t rank : odd)
+      if (std::find(out.odd.begin(), out.odd.end(), ranks.at(rank)) ==
+          out.odd.end())
+        out.odd.push_back(ranks.at(rank));
+  }
+  out.undecided = by.empty();
+  if (!told)
+    return out;
+  const std::string owner = describe(ranks.at(told->owner));
+  const std::string checker = describe(ranks.at(told->checker));
+  out.why = "leaf " + std::to_string(told->leaf) + " of step " +
+            to_string(what.step) + ": ";
+  if (told->owner == told->checker)
+    out.why += owner + " computed it twice, to other bits";
+  else if (by.empty() || by[0] == told->owner)
+    out.why += owner + " computed other bits than " + checker;
+  else
+    out.why += checker + " computed other bits than " + owner;
+  return out;
+}
+
+bool equal_bits::may_retry(step_number step) {
+  if (step != retried_)
+    retries_ = 0;
+  retried_ = step;
+  return ++retries_ <= retries_max;
 }
 
 } // namespace ballast::coordinator

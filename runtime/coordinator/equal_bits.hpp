@@ -1,12 +1,14 @@
 /// Whether the workers of a run whose sums have one order (reduction canonical)
 /// compute and hold the same bits: what each makes of a made-up leaf before it
-/// takes part, and the digests of its parameters every few steps. Pure.
+/// takes part, the digests of its parameters every few steps, and leaves that
+/// two of them computed. Pure.
 #pragma once
 
 #include "runtime/base/ids.hpp"
 #include "runtime/messages/messages.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -20,6 +22,10 @@ struct write_digests {
   std::vector<uint64_t> digests;
 };
 
+/// The ranks that erred in a leaf: whose second attempt differs from the first,
+/// or whom a third rank and the other contradict. None: nobody can say.
+std::vector<uint32_t> who_erred(const contradicted_leaf& what);
+
 class equal_bits {
 public:
   /// Why a worker cannot take part, whose probe is another than that of the
@@ -31,11 +37,19 @@ public:
     bool first = false;         // nobody told of this step before
     std::vector<worker_id> odd; // whom at least two others contradict
     bool undecided = false;     // they differ, and nobody can say who is right
-    std::string why; // of the two above: who, after which step, where
+    std::string why; // of the two above: who, at or after which step, where
   };
   /// Each worker once; steps before the newest few are forgotten.
   finding take(const parameters_digested& what, const std::string& name,
                size_t world);
+  /// What is known of a step that nobody applied. `ranks`: of its generation;
+  /// `describe`: who a worker is, with its host.
+  finding take(const leaves_contradicted& what,
+               const std::vector<worker_id>& ranks,
+               const std::function<std::string(worker_id)>& describe) const;
+  /// A lone worker errs at a step: it is to try again. False: it has done so
+  /// a few times, and the step never had the same bits twice.
+  bool may_retry(step_number step);
 
 private:
   struct told {
@@ -47,6 +61,8 @@ private:
   std::string probed_first_;
   std::string probe_;
   std::map<step_number, std::vector<told>> steps_;
+  step_number retried_{};
+  uint32_t retries_ = 0; // of that step
 };
 
 } // namespace ballast::coordinator

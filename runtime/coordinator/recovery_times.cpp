@@ -14,6 +14,9 @@ struct reason_text {
   std::string operator()(const recovery_reasons::collective_failed& one) const {
     return one.worker + ": all-reduce failed: " + one.why;
   }
+  std::string operator()(const recovery_reasons::bits_differed& one) const {
+    return one.why;
+  }
   std::string operator()(const recovery_reasons::coordinator_restarted&) const {
     return "the coordinator was restarted";
   }

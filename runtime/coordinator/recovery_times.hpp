@@ -26,6 +26,10 @@ struct collective_failed {
   std::string worker; // says so
   std::string why;
 };
+/// Leaves of a step had other bits at a second attempt.
+struct bits_differed {
+  std::string why;
+};
 struct coordinator_restarted {};
 
 } // namespace recovery_reasons
@@ -33,7 +37,8 @@ struct coordinator_restarted {};
 using recovery_reason =
     std::variant<recovery_reasons::coordinator_restarted,
                  recovery_reasons::worker_lost, recovery_reasons::worker_silent,
-                 recovery_reasons::collective_failed>;
+                 recovery_reasons::collective_failed,
+                 recovery_reasons::bits_differed>;
 
 /// "worker w2 lost: killed by signal 9 (Killed)".
 std::string describe(const recovery_reason& what);

@@ -64,6 +64,7 @@ const section sections[] = {
     {"/elastic", "`elastic`", ""},
     {"/balance", "`balance`", ""},
     {"/checkpoint", "`checkpoint`", ""},
+    {"/verify", "`verify`", ""},
 };
 
 /// Escapes text for a table cell.

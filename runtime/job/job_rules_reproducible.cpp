@@ -72,12 +72,14 @@ void check_compression(const job& in, rule_book& book) {
                     "\"none\", or the collective \"ring\" or \"auto\"");
 }
 
-void check_verify(const job& in, std::vector<failure>& mistakes) {
-  mistakes.push_back(
-      {errc::not_in_build,
-       "/verify/every_steps: " + std::to_string(in.verify.every_steps) +
-           " is not in this build; expected 0",
-       "/verify/every_steps"});
+void check_verify(const job& in, rule_book& book) {
+  if (in.train.reduction == reduction_kind::canonical)
+    return;
+  book.refuse({"/verify/every_steps", "/train/reduction"},
+              "the reduction \"" + to_string(in.train.reduction) +
+                  "\" (/train/reduction) has no leaves that another worker "
+                  "could compute again to the same bits; expected 0, or the "
+                  "reduction \"canonical\"");
 }
 
 } // namespace
@@ -91,7 +93,7 @@ void check_reproducible(const job& in, std::vector<failure>& mistakes) {
   if (in.train.compression != compression_kind::none)
     check_compression(in, book);
   if (in.verify.every_steps > 0)
-    check_verify(in, mistakes);
+    check_verify(in, book);
 }
 
 } // namespace ballast

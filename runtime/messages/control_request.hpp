@@ -158,6 +158,6 @@ using control_request =
                  stop_request, checkpoint_request, scale_request, drain_request,
                  evict_request, balance_request, plan_request, explain_request,
                  note_request, slow_request, stall_request, damage_request,
-                 kill_request>;
+                 flip_request, kill_request>;
 
 } // namespace ballast

@@ -52,6 +52,22 @@ struct damage_request {
   }
 };
 
+struct flip_request {
+  static constexpr const char* type = "flip_gradients";
+  static constexpr const char* doc =
+      "It flips a bit in the gradient of each of so many leaves that it "
+      "computes "
+      "from now on, 0 = none; of the reduction \"canonical\", for jobs with "
+      "\"faults\": true.";
+  std::string worker;
+  uint64_t leaves = 0;
+  static std::vector<field> keys() {
+    return request_keys<flip_request>()
+        .must("worker", &flip_request::worker, "Its name.")
+        .must("leaves", &flip_request::leaves, "Up to 1000000.");
+  }
+};
+
 struct kill_request {
   static constexpr const char* type = "kill_worker";
   static constexpr const char* doc =

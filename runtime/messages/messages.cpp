@@ -60,6 +60,8 @@ std::string to_string(command_kind kind) {
     return "recorded";
   case command_kind::unpause:
     return "unpause";
+  case command_kind::flip:
+    return "flip";
   }
   return "unknown";
 }

@@ -98,6 +98,7 @@ enum class command_kind : uint8_t {
   dismiss,    // no more part in this run: drop the state; wait for the next
   recorded,   // the coordinator has `step` and those before on its disk
   unpause,    // a pause is withdrawn that is not complete yet
+  flip,       // a fault on purpose: a bit in the next `leaves` that it computes
 };
 std::string to_string(command_kind kind);
 
@@ -110,6 +111,7 @@ struct command {
   double factor = 1;
   uint64_t chunks = 0;
   step_number step{};
+  uint64_t leaves = 0;
 };
 
 /// Chunks that a worker is to own soon: copy them beside training, at a bounded

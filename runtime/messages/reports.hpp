@@ -194,6 +194,6 @@ using worker_report =
     std::variant<worker_loaded, state_arrived, worker_ready, final_ack,
                  progress_report, evaluation_report, worker_paused,
                  worker_finished, worker_failed, state_copied, chunks_fetched,
-                 parameters_digested>;
+                 parameters_digested, leaves_contradicted>;
 
 } // namespace ballast

@@ -97,6 +97,7 @@ link_decision coordinator_link::on_command(const command& order,
     return {link_step::stall};
   case command_kind::slow:
   case command_kind::damage:
+  case command_kind::flip:
   case command_kind::recorded:
     return {link_step::take};
   default:

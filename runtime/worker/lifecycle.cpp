@@ -158,6 +158,7 @@ worker_actions worker_lifecycle::on_command(const command& order) {
   switch (order.kind) {
   case command_kind::slow:
   case command_kind::damage:
+  case command_kind::flip:
     return {inject_fault{order}};
   case command_kind::recorded:
     return {forget_steps{order.step}};

@@ -23,6 +23,29 @@ size_t rank_in(const ledger::plan& p, worker_id self) {
   BALLAST_CHECK(false, "a plan that does not name its worker");
 }
 
+/// The rows of a leaf in the next step of `at`; `from` is of its epoch.
+std::vector<ledger::row_ref> leaf_rows(const ledger::ledger& at,
+                                       ledger::row_order from, uint32_t leaf,
+                                       uint32_t leaves) {
+  uint64_t samples = 0;
+  for (uint64_t take : at.takes())
+    samples += take;
+  std::vector<ledger::row_ref> out;
+  for (size_t rank = 0; rank < at.leaves().size(); ++rank)
+    for (size_t i = 0; i < at.leaves()[rank].size(); ++i) {
+      const ledger::leaf_range own = at.leaves()[rank][i];
+      if (leaf < own.begin || leaf >= own.end)
+        continue;
+      const uint64_t first = ledger::rows_of(own, samples, leaves).begin;
+      const ledger::step_rows part =
+          ledger::rows_of({leaf, leaf + 1}, samples, leaves);
+      from.draw({{at.parts_of(rank)[i].first + part.begin - first,
+                  part.end - part.begin}},
+                out);
+    }
+  return out;
+}
+
 } // namespace
 
 worker_core::worker_core(worker_core_config config, ledger::plan first,
@@ -113,10 +136,29 @@ std::optional<step_order> worker_core::draw() {
   const std::vector<ledger::step_part> own = ahead_.parts_of(ahead_rank_);
   out.leaves = ahead_.leaves();
   out.rows.reserve(ahead_.takes()[ahead_rank_]);
+  draw_checks(out);
   own_.draw(own, out.rows);
   own_fresh_ = own_.window_end() != window_end; // the same without a window
   ahead_.advance();
   return out;
+}
+
+void worker_core::draw_checks(step_order& out) const {
+  const uint64_t every = config_.check_every_steps;
+  const uint64_t step = value(out.at.step);
+  if (every == 0 || step % every != 0 || out.leaves.empty())
+    return;
+  out.checks = ledger::spot_checks(out.leaves, out.samples,
+                                   config_.ledger.leaves, step / every);
+  for (const ledger::spot_check& one : out.checks)
+    if (one.checker == ahead_rank_)
+      out.checked_rows =
+          leaf_rows(ahead_, own_, one.leaf, config_.ledger.leaves);
+}
+
+std::vector<ledger::row_ref> worker_core::rows_of_leaf(uint32_t leaf) const {
+  return leaf_rows(applied_, applied_.order_of(rank_), leaf,
+                   config_.ledger.leaves);
 }
 
 trailer worker_core::contribution(uint64_t samples, double loss_sum,

@@ -11,6 +11,7 @@
 
 #include "runtime/base/errors.hpp"
 #include "runtime/ledger/ledger.hpp"
+#include "runtime/ledger/spot_checks.hpp"
 #include "runtime/messages/messages.hpp"
 #include "runtime/worker/trailer.hpp"
 
@@ -25,6 +26,8 @@ struct worker_core_config {
   ledger::ledger_config ledger;
   worker_id self{};
   uint64_t epochs = 1;
+  /// verify.every_steps: after so many steps some leaves are computed twice.
+  uint32_t check_every_steps = 0;
 };
 
 /// One step as this worker will do it.
@@ -37,6 +40,10 @@ struct step_order {
   /// Order global: the leaves of each rank, of which `rows` are those of this
   /// one's; else none.
   std::vector<ledger::leaf_ranges> leaves;
+  /// What of the step is computed twice, and the rows of the leaf that this
+  /// rank computes again.
+  std::vector<ledger::spot_check> checks = {};
+  std::vector<ledger::row_ref> checked_rows = {};
   /// With a window, or of order global: the chunks of this worker by their next
   /// use, from this step on and into the next epoch. Null: as in the order
   /// before.
@@ -100,6 +107,8 @@ public:
   size_t rank() const { return rank_; }
   size_t world() const { return applied_.current().shares.size(); }
   const ledger::plan& current() const { return applied_.current(); }
+  /// Of the step in flight, of order global: the rows of any leaf.
+  std::vector<ledger::row_ref> rows_of_leaf(uint32_t leaf) const;
   uint64_t steps_total() const;
   /// Where everybody stands, by rank; for a joiner.
   std::vector<ledger::worker_cursor> cursors() const;
@@ -117,6 +126,7 @@ private:
   void renew_own_order();
   void renew_turns();
   std::shared_ptr<const std::vector<chunk_id>> upcoming() const;
+  void draw_checks(step_order& out) const;
 
   worker_core_config config_;
   ledger::ledger applied_; // stands at the step in flight

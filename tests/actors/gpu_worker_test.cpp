@@ -82,6 +82,7 @@ struct words {
   std::string operator()(const state_copied&) { return "copied"; }
   std::string operator()(const chunks_fetched&) { return "fetched"; }
   std::string operator()(const parameters_digested&) { return "digested"; }
+  std::string operator()(const leaves_contradicted&) { return "contradicted"; }
 };
 
 /// A coordinator that writes down what it hears.

@@ -163,7 +163,8 @@ class Watching(Cluster):
                          ["submit", "status", "pause", "resume", "stop",
                           "checkpoint", "scale", "drain_worker", "evict_worker",
                           "set_balance", "plan", "explain", "note", "slow_worker",
-                          "stall_worker", "damage_chunks", "kill_worker"])
+                          "stall_worker", "damage_chunks", "flip_gradients",
+                          "kill_worker"])
 
     def test_events_come_live_and_from_the_number_that_was_asked_for(self):
         self.assertEqual(request(self.url + "/v1/events").status, 404)

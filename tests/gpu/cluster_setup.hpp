@@ -5,10 +5,13 @@
 #include "gpu/device.hpp"
 #include "gpu/emulated_model.hpp"
 #include "gpu/reduction/leaf_slots.hpp"
+#include "runtime/messages/reports.hpp"
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace ballast::gpu {
@@ -40,6 +43,25 @@ struct fed {
   std::vector<uint64_t> used = {}; // of these; empty: all
 };
 
+/// What a worker said last.
+struct last_reports {
+  std::optional<worker_finished> finished;
+  std::optional<worker_failed> failed;
+  std::optional<evaluation_report> evaluated;
+  std::optional<leaves_contradicted> contradicted;
+
+  void note(worker_report what) {
+    if (auto* one = std::get_if<evaluation_report>(&what))
+      evaluated = *one;
+    else if (auto* one = std::get_if<worker_finished>(&what))
+      finished = *one;
+    else if (auto* one = std::get_if<worker_failed>(&what))
+      failed = *one;
+    else if (auto* one = std::get_if<leaves_contradicted>(&what))
+      contradicted = *one;
+  }
+};
+
 /// What the workers of a cluster are made of.
 struct cluster_setup {
   std::string backend = "local";
@@ -47,6 +69,12 @@ struct cluster_setup {
   bool copies = false;              // keep what a checkpoint would
   size_t leaf_threads = 1;          // of the reduction canonical
   data::row_source* rows = nullptr; // null: all are here
+  /// Called on the step thread of a rank.
+  std::function<void(size_t rank, uint64_t step)> before_step = [](size_t,
+                                                                   uint64_t) {};
+  std::function<void(size_t rank)> before_apply = [](size_t) {};
+  std::function<void(const parameters_digested&)> digested =
+      [](const parameters_digested&) {};
   std::function<std::shared_ptr<compute_device>(size_t rank)> device =
       [](size_t) {
         return std::shared_ptr<compute_device>(&cpu_device(), [](auto*) {});

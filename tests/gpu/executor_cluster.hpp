@@ -54,7 +54,7 @@ public:
     return out;
   }
 
-  struct worker {
+  struct worker : last_reports {
     worker(cluster& in, size_t w)
         : device(in.setup_.device(w)), backend(make_backend(in.setup_.backend)),
           network(in.setup_.network(in.what_, *device)),
@@ -78,9 +78,10 @@ public:
       for (const ledger::chunk_info& one : in.set_.train)
         rows.chunk_rows.push_back(one.rows);
       step_listener listener;
-      listener.trace = [&in](const ballast::worker::step_order& order,
-                             const std::vector<uint64_t>& ids,
-                             const std::vector<uint64_t>& used) {
+      listener.trace = [&in, w](const ballast::worker::step_order& order,
+                                const std::vector<uint64_t>& ids,
+                                const std::vector<uint64_t>& used) {
+        in.setup_.before_step(w, value(order.at.step));
         std::lock_guard lock(in.mutex_);
         in.traced_[value(order.at.step)].push_back(
             {value(order.at.epoch), ids, used});
@@ -90,31 +91,35 @@ public:
         if (auto* one = std::get_if<worker_paused>(&m)) {
           in.paused_at_ = value(one->step);
           in.all_paused_.count_down();
-        } else if (auto* one = std::get_if<evaluation_report>(&m)) {
-          evaluated = *one;
-        } else if (auto* one = std::get_if<worker_finished>(&m)) {
-          finished = *one;
-        } else if (auto* one = std::get_if<worker_failed>(&m)) {
-          failed = *one;
         }
+        if (auto* one = std::get_if<parameters_digested>(&m))
+          in.setup_.digested(*one);
+        note(std::move(m));
+        if (contradicted)
+          stop();
       };
+      listener.before_change = [&in, w] { in.setup_.before_apply(w); };
       listener.shrunk = [this](uint32_t rows) { shrunk.push_back(rows); };
       if (in.setup_.copies)
         listener.copy = [this](step_number at, state_slice) {
           copies[value(at)] = parameters();
         };
+      const ballast::worker::worker_core_config core{
+          rows, self, in.what_.train.epochs, in.what_.verify.every_steps};
       executor = std::make_unique<step_executor>(
           step_executor::parts{
               &in.what_, &in.set_, in.setup_.rows ? in.setup_.rows : &*in.rows_,
               &in.store_, network.get(), update.get(), memory, &state,
               make_bucket_layout(network->parameters(), 64), self, device.get(),
               nullptr, 1, leaves.models(), &leaves.memory},
-          ballast::worker::worker_core_config{rows, self,
-                                              in.what_.train.epochs},
-          in.deal(plan_number{1}, 0),
-          ballast::worker::worker_core({rows, self, in.what_.train.epochs},
-                                       in.deal(plan_number{1}, 0), {}),
+          core, in.deal(plan_number{1}, 0),
+          ballast::worker::worker_core(core, in.deal(plan_number{1}, 0), {}),
           listener);
+    }
+    /// As a fence does.
+    void stop() {
+      executor->freeze();
+      executor->abort("stopped");
     }
     std::vector<float> parameters() const {
       host_rooms room;
@@ -132,9 +137,6 @@ public:
     training_state state;
     std::unique_ptr<optimizer> update;
     std::unique_ptr<step_executor> executor;
-    std::optional<worker_finished> finished;
-    std::optional<worker_failed> failed;
-    std::optional<evaluation_report> evaluated;
     std::vector<uint32_t> shrunk; // limits of micro-batches, as told
     std::map<uint64_t, std::vector<float>> copies; // by step
   };

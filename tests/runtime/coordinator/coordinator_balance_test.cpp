@@ -241,6 +241,7 @@ TEST_F(moving, the_amount_of_a_fault_goes_where_it_belongs) {
   EXPECT_EQ(damage.chunks, 7u);
   EXPECT_EQ(damage.factor, 1);
   EXPECT_EQ(damage.seconds, 0);
+  EXPECT_EQ(told(command_kind::flip, 3).leaves, 3u);
   command slow = told(command_kind::slow, 4.5);
   EXPECT_EQ(slow.factor, 4.5);
   EXPECT_EQ(slow.seconds, 0);
@@ -265,6 +266,7 @@ TEST_F(moving, amounts_of_faults_have_a_range) {
            {command_kind::stall, 1e9, "/seconds: expected 0 to 600"},
            {command_kind::damage, 2e6, "/chunks: expected 0 to 1000000"},
            {command_kind::damage, 0, ""},
+           {command_kind::flip, 2e6, "/leaves: expected 0 to 1000000"},
            {command_kind::damage, 3, ""}}) {
     auto answer = d_.core.ask(injected_fault{"w1", one.how, one.amount});
     EXPECT_EQ(answer.refused.message, one.says);

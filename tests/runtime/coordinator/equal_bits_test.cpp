@@ -1,15 +1,18 @@
 // Goal: a worker that computes or holds other bits than the rest is found, and
 // nobody is blamed where nobody can say who is right.
 #include "runtime/coordinator/equal_bits.hpp"
+#include "tests/runtime/coordinator/coordinator_driver.hpp"
 
 #include <gmock/gmock.h>
+#include <optional>
 
 namespace ballast::coordinator {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
-using testing::IsEmpty;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 parameters_digested digests(uint32_t who, uint64_t step,
                             std::vector<uint64_t> of) {
@@ -68,6 +71,124 @@ TEST(equal_bits, count_each_worker_once) {
   bits.take(digests(1, 50, {1, 2}), "w1", 3);
   bits.take(digests(1, 50, {1, 2}), "w1", 3);
   EXPECT_THAT(bits.take(digests(2, 50, {4, 2}), "w2", 3).odd, IsEmpty());
+}
+
+/// Of ranks 0, 1 and 2: first, at a second attempt, and what the third has.
+contradicted_leaf leaf_of(uint64_t owner, uint64_t checker,
+                          uint64_t owner_again, uint64_t checker_again,
+                          std::optional<uint64_t> third = {}) {
+  return {.leaf = 5,
+          .owner = 0,
+          .checker = 1,
+          .third = third ? 2 : -1,
+          .of_owner = owner,
+          .of_checker = checker,
+          .owner_again = owner_again,
+          .checker_again = checker_again,
+          .of_third = third.value_or(0)};
+}
+
+TEST(who_erred, is_whom_two_others_contradict) {
+  EXPECT_THAT(who_erred(leaf_of(1, 9, 1, 9, 1)), ElementsAre(1u));
+  EXPECT_THAT(who_erred(leaf_of(9, 1, 9, 1, 1)), ElementsAre(0u));
+  EXPECT_THAT(who_erred(leaf_of(8, 9, 8, 9, 1)), IsEmpty())
+      << "all three differ";
+}
+
+TEST(who_erred, is_who_contradicts_itself) {
+  EXPECT_THAT(who_erred(leaf_of(9, 1, 1, 1)), ElementsAre(0u));
+  EXPECT_THAT(who_erred(leaf_of(1, 9, 1, 8)), ElementsAre(1u));
+  EXPECT_THAT(who_erred(leaf_of(9, 1, 1, 1, 1)), ElementsAre(0u));
+  EXPECT_THAT(who_erred(leaf_of(9, 1, 8, 1, 7)), ElementsAre(0u))
+      << "the third is ill, too";
+}
+
+TEST(who_erred, cannot_be_said_of_two_that_stay_with_what_they_have) {
+  EXPECT_THAT(who_erred(leaf_of(1, 9, 1, 9)), IsEmpty());
+  EXPECT_THAT(who_erred(leaf_of(7, 9, 1, 2)), IsEmpty());
+  contradicted_leaf alone = leaf_of(1, 9, 1, 1);
+  alone.checker = 0;
+  EXPECT_THAT(who_erred(alone), IsEmpty());
+}
+
+TEST(equal_bits, tell_who_erred_in_which_leaf_of_which_step) {
+  const auto named = [](worker_id who) { return "w" + to_string(who); };
+  const std::vector<worker_id> ranks{worker_id{4}, worker_id{5}, worker_id{6}};
+  leaves_contradicted what{worker_id{4},
+                           generation{1},
+                           step_number{50},
+                           {leaf_of(8, 9, 8, 9, 1), leaf_of(1, 9, 1, 9, 1)}};
+  equal_bits::finding found = equal_bits().take(what, ranks, named);
+  EXPECT_THAT(found.odd, ElementsAre(worker_id{5}));
+  EXPECT_FALSE(found.undecided);
+  EXPECT_EQ(found.why, "leaf 5 of step 50: w5 computed other bits than w4");
+  what.leaves = {leaf_of(1, 9, 1, 9)};
+  found = equal_bits().take(what, ranks, named);
+  EXPECT_TRUE(found.undecided);
+  EXPECT_EQ(found.why, "leaf 5 of step 50: w4 computed other bits than w5");
+}
+
+/// A run of so many workers that hears of a leaf.
+class contradicted_run : public ::testing::Test {
+protected:
+  actions hear(size_t world, const contradicted_leaf& leaf) {
+    std::vector<std::string> names;
+    for (size_t w = 1; w <= world; ++w)
+      names.push_back("w" + std::to_string(w));
+    if (!begun_)
+      d_.train(names);
+    begun_ = true;
+    const worker_id first = d_.core.generation()->workers[0];
+    return d_.core.take(
+        leaves_contradicted{
+            first, d_.core.generation()->number, step_number{1}, {leaf}},
+        d_.now);
+  }
+
+  driver d_;
+  bool begun_ = false;
+};
+
+TEST_F(contradicted_run, goes_on_without_who_erred) {
+  const actions out = hear(3, leaf_of(1, 9, 1, 9, 1));
+  const auto lost = told<events::worker_lost>(out);
+  ASSERT_EQ(lost.size(), 1u);
+  EXPECT_EQ(lost[0].worker, "w2");
+  EXPECT_THAT(ballast::describe(lost[0].cause),
+              AllOf(HasSubstr("leaf 5 of step 1"), HasSubstr("w2"),
+                    HasSubstr("on host"), HasSubstr("is ill")));
+  EXPECT_EQ(d_.core.phase(), run_phase::recovering);
+  EXPECT_EQ(pick<send_fence>(out).size(), 2u);
+}
+
+TEST_F(contradicted_run, is_told_of_it_once) {
+  hear(3, leaf_of(1, 9, 1, 9, 1));
+  EXPECT_THAT(told<events::worker_lost>(hear(3, leaf_of(1, 9, 1, 9, 1))),
+              IsEmpty());
+}
+
+TEST_F(contradicted_run, of_two_that_stay_with_what_they_have_fails) {
+  const auto why = told<events::error>(hear(2, leaf_of(1, 9, 1, 9)));
+  ASSERT_EQ(why.size(), 1u);
+  EXPECT_EQ(why[0].why.code, errc::other_bits);
+  EXPECT_THAT(why[0].why.message,
+              AllOf(HasSubstr("leaf 5 of step 1"), HasSubstr("worker w1"),
+                    HasSubstr("worker w2"), HasSubstr("third worker")));
+}
+
+TEST_F(contradicted_run, of_one_tries_again_a_few_times) {
+  contradicted_leaf alone = leaf_of(1, 9, 1, 1);
+  alone.checker = 0;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(pick<send_fence>(hear(1, alone)).size(), 1u);
+    ASSERT_EQ(d_.core.phase(), run_phase::recovering);
+    const auto placing =
+        pick<balance::place_shares>(d_.recover(step_number{0}));
+    ASSERT_EQ(placing.size(), 1u);
+    d_.place(placing[0]);
+    ASSERT_EQ(d_.core.phase(), run_phase::training);
+  }
+  EXPECT_EQ(told<events::error>(hear(1, alone)).size(), 1u);
 }
 
 } // namespace

@@ -60,6 +60,7 @@ worker_failed      no_run    no_member no_member ended     ended     ended     e
 final_ack          no_run    not_asked not_asked not_asked not_asked not_asked not_asked not_asked opening   not_asked not_asked no_run
 state_copied       no_run    no_member no_member notes     notes     acts      acts      acts      notes     acts      no_member no_run
 digested           no_run    no_member no_member acts      acts      acts      acts      acts      acts      acts      no_member no_run
+contradicted       no_run    no_member no_member fenced    fenced    fenced    fenced    fenced    stopped   over      no_member no_run
 checkpoint_written no_run    not_asked not_asked not_asked not_asked not_asked not_asked not_asked not_asked not_asked not_asked no_run
 memory_opened      no_run    not_asked not_asked not_asked not_asked not_asked not_asked not_asked not_asked not_asked not_asked no_run
 memory_gone        no_run    not_here  not_here  not_here  not_here  not_here  not_here  not_here  not_here  not_here  not_here  no_run

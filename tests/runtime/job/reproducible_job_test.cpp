@@ -107,6 +107,18 @@ TEST(reproducible_job, refuses_canonical_sums_of_rows_that_a_worker_chose) {
             "");
 }
 
+TEST(reproducible_job, computes_leaves_again_only_where_bits_are_equal) {
+  nlohmann::json how = global_job({{"reduction", "canonical"}});
+  how["verify"] = {{"every_steps", 50}};
+  EXPECT_EQ(all_messages(parse(how)), "");
+  how["train"]["reduction"] = "fused";
+  EXPECT_EQ(all_messages(parse(how)),
+            "invalid_job /verify/every_steps: the reduction \"fused\" "
+            "(/train/reduction) has no leaves that another worker could "
+            "compute again to the same bits; expected 0, or the reduction "
+            "\"canonical\"\n");
+}
+
 TEST(reproducible_job, says_a_mistake_once) {
   EXPECT_EQ(pointers(parse(global_job({{"leaves", "many"}}))),
             std::vector<std::string>{"/train/leaves"});

@@ -21,10 +21,13 @@ TEST(control, reads_every_type_that_it_offers) {
     json message = {{"version", 1}, {"id", "x1"}, {"type", type}};
     if (type == "submit")
       message["job"] = right_job();
-    if (type.ends_with("_worker") || type == "damage_chunks")
+    if (type.ends_with("_worker") || type == "damage_chunks" ||
+        type == "flip_gradients")
       message["worker"] = "w1";
     if (type == "damage_chunks")
       message["chunks"] = 2;
+    if (type == "flip_gradients")
+      message["leaves"] = 2;
     if (type == "stall_worker")
       message["seconds"] = 0.5;
     if (type == "slow_worker")
@@ -131,6 +134,8 @@ TEST(control, refuses_with_code_reason_and_pointer) {
        "/chunk", "of type integer"},
       {R"({"version":1,"type":"damage_chunks","worker":"w1","chunks":-1})",
        errc::bad_request, "/chunks", "of type integer"},
+      {R"({"version":1,"type":"flip_gradients","worker":"w1"})",
+       errc::bad_request, "/leaves", "is required"},
       {R"({"version":1,"type":"explain","chunk":-1})", errc::bad_request,
        "/chunk", "of type integer"},
   };

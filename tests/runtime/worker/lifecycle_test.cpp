@@ -126,6 +126,7 @@ private:
   static std::string kind(const state_copied&) { return "copied"; }
   static std::string kind(const chunks_fetched&) { return "fetched"; }
   static std::string kind(const parameters_digested&) { return "digested"; }
+  static std::string kind(const leaves_contradicted&) { return "contradicted"; }
 };
 
 std::vector<std::string> in_words(const worker_actions& list) {

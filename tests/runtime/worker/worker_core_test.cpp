@@ -364,6 +364,34 @@ TEST(worker_core, gives_a_spare_steps_without_rows) {
   EXPECT_EQ(count(order->leaves[5].at(0)), 0u);
 }
 
+TEST(worker_core, draws_the_rows_of_a_leaf_that_it_computes_again) {
+  constexpr size_t world = 3;
+  std::vector<worker_core> cores;
+  std::vector<step_order> orders;
+  for (uint32_t w = 0; w < world; ++w) {
+    cores.emplace_back(
+        worker_core_config{global_rows(), worker_id{w + 1}, 2, 2},
+        plan_for(world), ledger::position{});
+    const auto first = cores.back().draw();
+    EXPECT_TRUE(first->checks.empty()) << "only each second step is checked";
+    EXPECT_TRUE(first->checked_rows.empty());
+    orders.push_back(*cores.back().draw());
+    cores.back().contribution(16, 1);
+    cores.back().applied();
+  }
+  ASSERT_EQ(orders[0].checks.size(), world);
+  for (const ledger::spot_check& one : orders[0].checks) {
+    const step_order& owner = orders[one.owner];
+    const ledger::leaf_range range = owner.leaves[one.owner].at(0);
+    ASSERT_TRUE(range.begin <= one.leaf && one.leaf < range.end);
+    const auto begin = owner.rows.begin() + 4 * (one.leaf - range.begin);
+    const std::vector<ledger::row_ref> rows(begin, begin + 4);
+    EXPECT_EQ(orders[one.checker].checked_rows, rows);
+    for (const worker_core& any : cores)
+      EXPECT_EQ(any.rows_of_leaf(one.leaf), rows);
+  }
+}
+
 TEST(worker_core, names_its_own_chunks_first_and_then_all_others) {
   worker_core core({global_rows(), worker_id{2}, 2}, plan_for(4), {});
   auto order = core.draw();
