@@ -50,6 +50,23 @@ bool goes_on(const worker::worker_core& at, const held_state& here) {
          step == at.current().kept.step;
 }
 
+/// Reproducible runs say every so often which parameters they have.
+std::optional<parameters_digested> digests_due(const step_executor::parts& of,
+                                               step_number after) {
+  const train_spec& how = of.what->train;
+  if (how.reduction != reduction_kind::canonical ||
+      how.digest_every_steps == 0 || value(after) % how.digest_every_steps != 0)
+    return std::nullopt;
+  parameters_digested message;
+  message.worker = of.self;
+  message.step = after;
+  for (const parameter_info& one : of.model->parameters())
+    message.tensors.push_back(one.name);
+  message.digests =
+      tensor_digests(*of.model, *of.device, of.memory, of.image_threads);
+  return message;
+}
+
 } // namespace
 
 step_executor::step_executor(parts with, worker::worker_core_config config,
@@ -226,7 +243,8 @@ void step_executor::train(const generation_start& start) {
     if (auto following = core_->draw())
       prefetcher_.submit(std::move(*following));
     worker::step_end end = do_step(*ready, data_ns);
-    tell_digests(ready->order.at.step);
+    if (auto digests = digests_due(with_, ready->order.at.step))
+      listener_.report(std::move(*digests));
     if (end.copy)
       copy_state();
     // The ranks of the step evaluate it, including those that leave then.
@@ -363,22 +381,6 @@ void step_executor::exchange(const worker::step_order& of,
   throw collective_error(collective_errc::aborted,
                          "a step whose leaves have other bits when they are "
                          "computed again is not applied");
-}
-
-/// Reproducible runs say every so often which parameters they have.
-void step_executor::tell_digests(step_number after) {
-  const train_spec& how = with_.what->train;
-  if (how.reduction != reduction_kind::canonical ||
-      how.digest_every_steps == 0 || value(after) % how.digest_every_steps != 0)
-    return;
-  parameters_digested message;
-  message.worker = with_.self;
-  message.step = after;
-  for (const parameter_info& one : with_.model->parameters())
-    message.tensors.push_back(one.name);
-  message.digests = tensor_digests(*with_.model, *with_.device, with_.memory,
-                                   with_.image_threads);
-  listener_.report(std::move(message));
 }
 
 void step_executor::trace(const prefetcher::ready& ready) {

@@ -157,7 +157,6 @@ private:
   /// Waits for space on a full disk, up to grace_s; a fence interrupts that.
   void trace(const prefetcher::ready& ready);
   void slow_down(uint64_t computed_ns);
-  void tell_digests(step_number after);
   void exchange(const worker::step_order& of, worker::trailer& sums);
   worker::copy_wish copy_wish(step_number of) const;
   void evaluate(epoch_number epoch);
