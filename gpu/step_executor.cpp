@@ -21,6 +21,8 @@ using collectives::collective_error;
 
 namespace {
 
+constexpr std::chrono::seconds told_again_every(1);
+
 /// The job's.
 std::unique_ptr<step_method> make_method(const step_executor::parts& with) {
   const train_spec& how = with.what->train;
@@ -363,21 +365,27 @@ worker::step_end step_executor::do_step(const prefetcher::ready& ready,
 /// is for the coordinator to say, with a fence.
 void step_executor::exchange(const worker::step_order& of,
                              worker::trailer& sums) {
+  leaves_contradicted message;
   with_.rows->reducing(true);
   try {
     method_->exchange(sums);
     with_.rows->reducing(false);
     return;
   } catch (const contradiction& found) {
-    leaves_contradicted message;
-    message.worker = with_.self;
-    message.step = of.at.step;
     message.leaves = found.leaves;
-    listener_.report(std::move(message));
   }
   with_.rows->reducing(false);
+  message.worker = with_.self;
+  message.step = of.at.step;
+  // Again and again: the coordinator that heard it may be gone.
   std::unique_lock lock(mutex_);
-  posted_.wait_until(lock, patience(), [this] { return aborted_; });
+  for (const auto until = patience();
+       !aborted_ && std::chrono::steady_clock::now() < until;) {
+    lock.unlock();
+    listener_.report(message);
+    lock.lock();
+    posted_.wait_for(lock, told_again_every, [this] { return aborted_; });
+  }
   throw collective_error(collective_errc::aborted,
                          "a step whose leaves have other bits when they are "
                          "computed again is not applied");
