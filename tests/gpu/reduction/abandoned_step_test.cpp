@@ -66,11 +66,11 @@ private:
   float pending_ = 0;
 };
 
-struct outcome {
+struct step_result {
   std::vector<float> gradients;
   std::vector<float> statistics;
   float loss = 0;
-  friend bool operator==(const outcome&, const outcome&) = default;
+  friend bool operator==(const step_result&, const step_result&) = default;
 };
 
 /// What a worker process keeps of one generation to the next.
@@ -90,7 +90,7 @@ struct process {
       one.begins = [this] { ++computed; };
       all.push_back(&one);
     }
-    sums.emplace(how, ledger::row_shape{}, all, memory, room, abandoned);
+    sums.emplace(how, ledger::row_shape{}, all, memory, room, abandoned, flips);
     sums->resume();
     before += computed.exchange(0);
     return *sums;
@@ -121,7 +121,7 @@ struct process {
     work.gradients = gradients.data();
     return work;
   }
-  outcome finish() {
+  step_result finish() {
     ballast::worker::trailer trailer;
     std::vector<float> statistics(1);
     sums->finish(trailer, statistics);
@@ -143,6 +143,7 @@ struct process {
   arenas memory;
   leaf_memory room;
   abandoned_step abandoned;
+  std::atomic<uint64_t> flips{0};
   std::optional<canonical> sums;
   std::atomic<uint32_t> computed{0}; // leaves, in this generation
   uint32_t before = 0;               // and in those before it
@@ -150,9 +151,9 @@ struct process {
   std::vector<float> gradients = std::vector<float>(width);
 };
 
-outcome alone(uint64_t samples) {
+step_result alone(uint64_t samples) {
   process all(1);
-  outcome out;
+  step_result out;
   rank_group group("local", 1);
   const auto outcomes = group.run([&](collective& c) {
     all.begin();
@@ -213,7 +214,7 @@ TEST_P(abandoned_steps, go_on_with_the_leaves_that_are_there) {
         std::vector<std::unique_ptr<process>> all;
         first_attempt(all, after, samples);
         all.erase(all.begin() + std::ptrdiff_t(gone));
-        const outcome expected = alone(samples);
+        const step_result expected = alone(samples);
         rank_group group("local", 3);
         const auto outcomes = group.run([&](collective& c) {
           process& me = *all[size_t(c.rank())];
@@ -250,7 +251,7 @@ TEST_P(abandoned_steps, go_on_again_after_another_failure) {
   const std::vector<leaf_ranges> now =
       ledger::keep_leaves(step_number{5}, had, equal, leaves).by_rank;
   ASSERT_EQ(now.size(), 2U);
-  const outcome expected = alone(70);
+  const step_result expected = alone(70);
   rank_group two("local", 2);
   outcomes = two.run([&](collective& c) {
     process& me = *all[size_t(c.rank())];
@@ -270,7 +271,7 @@ TEST_P(abandoned_steps, of_which_the_leaves_lie_elsewhere_are_computed_anew) {
       {{{0, 11}}, {{11, 22}}, {{22, 32}}, {}},
       {{{3, 5}}, {{0, 3}, {5, 31}}, {{31, 32}}, {}},
       {{{0, 32}}, {}, {}, {}}};
-  const outcome expected = alone(70);
+  const step_result expected = alone(70);
   for (const auto& other : others) {
     rank_group group("local", 4);
     const auto outcomes = group.run([&](collective& c) {
@@ -287,7 +288,7 @@ TEST_P(abandoned_steps, of_which_the_leaves_lie_elsewhere_are_computed_anew) {
 TEST_P(abandoned_steps, are_no_other_step) {
   std::vector<std::unique_ptr<process>> all;
   first_attempt(all, 8, 70);
-  const outcome expected = alone(69);
+  const step_result expected = alone(69);
   rank_group group("local", 4);
   auto outcomes = group.run([&](collective& c) {
     process& me = *all[size_t(c.rank())];
@@ -314,7 +315,7 @@ TEST_P(abandoned_steps, may_be_gone_on_with_before_the_others_are_there) {
     std::vector<std::unique_ptr<process>> all;
     first_attempt(all, 2, 70);
     all.erase(all.begin() + 1);
-    const outcome expected = alone(70);
+    const step_result expected = alone(70);
     const std::vector<leaf_ranges> now = left(1);
     rank_group group("local", 3);
     const auto outcomes = group.run([&](collective& c) {
@@ -340,7 +341,7 @@ TEST_P(abandoned_steps, may_be_gone_on_with_before_the_others_are_there) {
 
 TEST(abandoned_step, of_a_lone_worker_is_done_again) {
   process one(1);
-  const outcome expected = alone(70);
+  const step_result expected = alone(70);
   rank_group group("local", 1);
   const auto outcomes = group.run([&](collective& c) {
     for (uint32_t after : {0U, 5U, 20U, 31U}) {
