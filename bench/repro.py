@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What it costs that a run ends with the same bits for every number of workers.
 
-  ./dev bench repro [--repeats N] [--only PART] [--peers DIR] [--save] [--check]
+  ./dev bench repro [--repeats N] [--seconds S] [--only PART] [--peers DIR] [--save] [--check]
 
 cost     order global and reduction canonical with 8 leaves against the usual
          (local, fused): the Fashion-MNIST examples and the transformer, 1 and 2
@@ -11,6 +11,12 @@ ddp      canonical with 2 workers against PyTorch's DistributedDataParallel over
          Gloo, tensors in memory: at least 3 times (mlp), 1.3 times (cnn).
 digests  canonical with digests of the parameters every 50 steps against none:
          at most 0.5 % slower.
+wait     the part of a step that waits for rows in order global, a cnn on 2 workers:
+         where the set fits into memory at most 2 %; where each worker may keep a
+         quarter of it and rows are drawn within a window, 5 %.
+idle     the part of the time in which workers wait for the slowest, whose leaves
+         take 1, 1, 1, 4 times as long, with 8 and with 32 leaves; and the speed
+         over that of the best split of rows.
 bits     weights_sha256 with 1, 2, 3, 4, 5 and 7 workers: one.
 
 A run's speed is `samples_per_s` of report.json, from the first step on and
@@ -20,6 +26,7 @@ import os
 import statistics
 import sys
 
+from lib.global_order import idle, wait
 from lib.measure import (
     ROOT,
     Ballast,
@@ -122,7 +129,8 @@ def bits(ballast, _options, verdicts):
 
 
 def main():
-    options = arguments(__doc__.splitlines()[0], ["cost", "ddp", "digests", "bits"])
+    options = arguments(__doc__.splitlines()[0], ["cost", "ddp", "digests", "wait", "idle", "bits"], more=lambda p: p.add_argument(
+        "--seconds", type=float, default=20, help="of a measurement of `wait` (default 20)"))
     warn_if_busy()
     with Scratch() as scratch:
         ballast = Ballast(options.ballast, scratch)
@@ -132,6 +140,8 @@ def main():
             if peer.there():
                 parts["ddp"] = lambda verdicts: ddp(ballast, peer, options, verdicts)
         parts["digests"] = lambda verdicts: digests(ballast, options, verdicts)
+        parts["wait"] = lambda verdicts: wait(options, scratch, verdicts)
+        parts["idle"] = lambda verdicts: idle(options, scratch, verdicts)
         parts["bits"] = lambda verdicts: bits(ballast, options, verdicts)
         run_parts("repro", options, parts)
 
