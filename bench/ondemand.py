@@ -34,7 +34,6 @@ folder of the benchmark.
 import functools
 import os
 import random
-import re
 import shutil
 import signal
 import statistics
@@ -47,10 +46,9 @@ from lib.kills import MB_25, emulated, kills, p99, phase_table, seconds
 from lib.link import link
 from lib.measure import Peer, Scratch, arguments, run_parts, say, table, warn_if_busy
 from lib.observed import Runs
+from lib.phases import pace, rate, wait_for_full_stores
 
-from harness.http_client import request
 from harness.live_run import LiveRun
-from harness.run_files import read_json
 
 WORKERS, STEP_US = 4, 50_000
 SETS = {
@@ -186,43 +184,6 @@ def windowed(memory_mb):
         },
         "elastic": {"workers": 2},
     }
-
-
-def phase_s(live, phase):
-    """Seconds that the steps of all workers spent in it so far."""
-    total = 0.0
-    for worker in read_json(live.run / "workers.json")["workers"]:
-        text = request(worker["metrics"] + "/metrics").text
-        total += sum(float(s) for s in re.findall(rf'ballast_step_seconds_sum{{.*phase="{phase}".*}} (\S+)', text))
-    return total
-
-
-def wait_for_full_stores(live):
-    def full(name):
-        return "holds " in (live.run / "logs" / f"{name}.log").read_text(encoding="utf-8")
-
-    live.wait_for(lambda: all(full(name) for name in live.workers()), "full stores", 300)
-
-
-def rate(live, first):
-    """Samples a second after this step."""
-    last = live.steps.lines[-1]
-    samples = sum(s["samples"] for s in live.steps.lines if first["step"] < s["step"] <= last["step"])
-    return samples / ((last["t_ns"] - first["t_ns"]) / 1e9)
-
-
-def pace(seconds_each):
-    def go(live):
-        wait_for_full_stores(live)
-        phases = ("data", "compute", "reduce", "optimize")
-        live.poll()
-        first, before = live.steps.lines[-1], {p: phase_s(live, p) for p in phases}
-        time.sleep(seconds_each)
-        live.poll()
-        spent = {p: phase_s(live, p) - before[p] for p in phases}
-        return {"samples_per_s": rate(live, first), "data_share": spent["data"] / sum(spent.values())}
-
-    return go
 
 
 def memory(options, runs, verdicts):

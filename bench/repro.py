@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What it costs that a run ends with the same bits for every number of workers.
 
-  ./dev bench repro [--repeats N] [--kills N] [--only PART] [--peers DIR] [--save]
-                    [--check]
+  ./dev bench repro [--repeats N] [--kills N] [--seconds S] [--only PART]
+                    [--peers DIR] [--save] [--check]
 
 cost     order global and reduction canonical with 8 leaves against the usual
          (local, fused): the Fashion-MNIST examples and the transformer, 1 and 2
@@ -14,6 +14,12 @@ digests  canonical with digests of the parameters every 50 steps against none:
          at most 0.5 % slower.
 verify   canonical where every 50 steps leaves are computed twice against never: at
          most 0.5 % slower.
+wait     the part of a step that waits for rows in order global, a cnn on 2 workers:
+         where the set fits into memory at most 2 %; where each worker may keep a
+         quarter of it and rows are drawn within a window, 5 %.
+idle     the part of the time in which workers wait for the slowest, whose leaves
+         take 1, 1, 1, 4 times as long, with 8 and with 32 leaves; and the speed
+         over that of the best split of rows.
 bits     weights_sha256 with 1, 2, 3, 4, 5 and 7 workers: one.
 recovery kill -9 of a random one of 4 workers at a random moment, until the first
          step of a generation without it: a model of 25 MB whose rows cost so
@@ -30,6 +36,7 @@ import signal
 import statistics
 import sys
 
+from lib.global_order import idle, wait
 from lib.kills import MB_25, emulated, kills, phase_table, seconds
 from lib.measure import (
     ROOT,
@@ -174,8 +181,10 @@ def recovery(options, runs, verdicts):
 def main():
     def more(p):
         p.add_argument("--kills", type=int, default=200, help="of each reduction in the part recovery (default 200)")
+        p.add_argument("--seconds", type=float, default=20, help="of a measurement of `wait` (default 20)")
 
-    options = arguments(__doc__.splitlines()[0], ["cost", "ddp", "digests", "verify", "bits", "recovery"], more=more)
+    known = ["cost", "ddp", "digests", "verify", "wait", "idle", "bits", "recovery"]
+    options = arguments(__doc__.splitlines()[0], known, more=more)
     warn_if_busy()
     # On SIGTERM, still end the processes that it started.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -188,6 +197,8 @@ def main():
                 parts["ddp"] = lambda verdicts: ddp(ballast, peer, options, verdicts)
         parts["digests"] = lambda verdicts: digests(ballast, options, verdicts)
         parts["verify"] = lambda verdicts: verify(ballast, options, verdicts)
+        parts["wait"] = lambda verdicts: wait(options, scratch, verdicts)
+        parts["idle"] = lambda verdicts: idle(options, scratch, verdicts)
         parts["bits"] = lambda verdicts: bits(ballast, options, verdicts)
         parts["recovery"] = lambda verdicts: recovery(options, Runs(options, scratch), verdicts)
         run_parts("repro", options, parts)

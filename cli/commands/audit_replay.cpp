@@ -58,7 +58,7 @@ void check_build(const fs::path& folder,
                  const store::journal_content& journal) {
   if (journal.run && !journal.run->build.empty() &&
       journal.run->build != build_id())
-    throw ballast_error(errc::other_build,
+    throw ballast_error(errc::run_dir_unusable,
                         folder.string() + " was trained by build " +
                             journal.run->build + ", this is build " +
                             build_id() +

@@ -15,11 +15,19 @@ import unittest
 
 from harness.jobs import merged
 from harness.live_run import LiveRun
+from harness.program import LOOPBACK
 from harness.run_files import read_json, read_lines
+from harness.waiting import wait_until
 
 from ballast_test import BallastTest
+from resume import ROWS, Resume
+from run_digest import digest, what_went
 
 IMAGES = "/usr/share/datasets/fashion-mnist/"
+# Products and sums without what this CPU has beyond the first of its kind.
+WIDE = {"hidden": [64, 48]}
+OTHER_BITS = {"ATEN_CPU_CAPABILITY": "default", "ONEDNN_MAX_CPU_ISA": "SSE41",
+              "MKL_ENABLE_INSTRUCTIONS": "SSE4_2"}
 
 
 def table_job(workers, **more):
@@ -154,6 +162,123 @@ class Kept(Alike):
                             for begin, end in own
                             for leaf in range(begin, end))
             self.assertEqual(leaves, list(range(16)))
+
+
+class HandMade:
+    """A coordinator, and nodes with an environment of their own."""
+
+    def __init__(self, test):
+        self.test = test
+        self.runs = test.folder / "state" / "runs"
+        lead = test.start("node", "--coordinator", "--listen", LOOPBACK,
+                          "--http", LOOPBACK, "--state", test.folder / "state")
+        self.address = lead.said(r"coordinator (\S+)")[1]
+        self.url = lead.said(r"http (\S+)")[1]
+
+    def node(self, name, environment=()):
+        before = dict(self.test.environment)
+        self.test.environment.update(environment)
+        one = self.test.start("node", "--join", self.address, "--name", name)
+        self.test.environment = before
+        one.said("joined as", "err")
+        return one
+
+    def submit(self, job):
+        """The words of the command."""
+        return ("submit", self.test.write("job.json", job), "--to", self.url,
+                "--wait")
+
+
+class Refused(Resume, Alike):
+    """Each in one line, before anything starts."""
+
+    def test_jobs_whose_sums_would_have_no_order(self):
+        for pointer, says, *changes in (
+                ("/train/reduction", "local", "/train/order=local",
+                 "/train/leaves=8"),
+                ("/train/compression", "none", "/train/compression=bf16"),
+                ("/train/global_batch", "at least 8", "/train/global_batch=7"),
+                ("/train/leaves", "4 or 8", "/train/leaves=6"),
+                ("/train/collective", "gloo", "/train/collective=gloo"),
+                ("/train/collective", "nccl", "/train/collective=nccl"),
+                ("/train/importance/by", "none", "/train/importance/by=loss")):
+            with self.subTest(pointer, says=says):
+                job = table_job(2)
+                if "/train/order=local" in changes:
+                    del job["train"]["leaves"]
+                    changes.remove("/train/leaves=8")
+                run = self.folder / "refused"
+                one = self.refused(
+                    2, [pointer, says], "run", self.write("job.json", job),
+                    "--run-dir", run, "--no-progress",
+                    *(word for one in changes for word in ("--set", one)))
+                self.assertEqual(len(one.err.splitlines()), 1, one)
+                self.assertFalse(run.exists())
+
+    def test_a_resume_with_another_order_or_other_leaves_or_another_seed(self):
+        run = self.stopped(table_job(2, train={"epochs": 1000}, checkpoint={
+            "every_steps": 10, "every_s": 0}))
+        before = digest(run)
+        job = read_json(run / "job.json")
+        local = merged(job, {"train": {"order": "local"}})
+        for name in ("leaves", "reduction", "digest_every_steps"):
+            del local["train"][name]
+        for pointer, other in (
+                ("/seed", merged(job, {"seed": 6})),
+                ("/train", merged(job, {"train": {"leaves": 16}})),
+                ("/train", local),
+                ("/train", merged(job, {"train": {"shuffle": {
+                    "window_chunks": 2}}}))):
+            again = self.resume(other, run)
+            self.assertEqual(again.wait(30), 2, again)
+            self.refused_by(again, "differs", pointer)
+            self.assertEqual(what_went(before, digest(run), 2), [])
+
+    def says_who_computes_other_bits(self, text, who, others):
+        for part in (who, f"computes other bits than {others}", "CPU",
+                     "ATEN_*", "ballast doctor"):
+            self.assertIn(part, text)
+
+    def test_a_worker_that_computes_other_bits(self):
+        cluster = HandMade(self)
+        cluster.node("like")
+        cluster.node("unlike", OTHER_BITS)
+        one = self.refused(1, "reproducible-1 failed", *cluster.submit(
+            table_job(2, model=WIDE)))
+        self.says_who_computes_other_bits(one.last_line, "unlike", "like")
+        self.assertEqual(read_lines(cluster.runs / "reproducible-1" /
+                                    "steps.jsonl"), [])
+
+    def test_a_newcomer_that_computes_other_bits(self):
+        job = table_job(1, model=WIDE, train={"epochs": 60})
+        expected = outcome(self.run_job(job))
+        cluster = HandMade(self)
+        cluster.node("like")
+        submitted = self.start(*cluster.submit(job))
+        run = cluster.runs / "reproducible-1"
+        wait_until(lambda: read_lines(run / "steps.jsonl"), "steps")
+        unlike = cluster.node("unlike", OTHER_BITS)
+        unlike.said("computes other bits", "err")
+        self.says_who_computes_other_bits(unlike.err, "unlike", "like")
+        self.assertEqual(submitted.wait(60), 0, submitted)
+        self.expect_alike(expected, run)
+
+    def test_a_replay_with_other_data_or_another_program(self):
+        table = self.write("train.csv", ROWS)
+        job = table_job(1, train={"global_batch": 50})
+        job["data"]["train"] = {"format": "csv", "uri": str(table),
+                                "label": "y"}
+        run = self.run_job(job)
+        table.write_text(ROWS.replace("37,1", "38,1", 1), encoding="utf-8")
+        self.refused(2, ["/data", "not those that the run was trained on"],
+                     "audit", run, "--replay")
+        table.write_text(ROWS, encoding="utf-8")
+        self.ballast("audit", run, "--replay")
+        with contextlib.closing(sqlite3.connect(run / "ledger.sqlite")) as file:
+            file.execute("UPDATE origin SET build = 'ba11a57'")
+            file.commit()
+        self.refused(2, [str(run), "trained by build ba11a57"], "audit", run,
+                     "--replay")
 
 
 class Disturbed(Alike):

@@ -21,7 +21,7 @@ import unittest
 from harness.exactness import check_run
 from harness.jobs import merged
 from harness.live_run import LiveRun
-from harness.run_files import read_json, read_lines
+from harness.run_files import read_json
 from harness.torchscript import save_script
 from harness.waiting import patience, wait_until
 
@@ -53,8 +53,8 @@ KINDS = {
     "torchscript": {},
 }
 # In a schedule: a single worker takes some seconds for so many.
-EPOCHS = {"mlp": 100, "cnn": 50, "resnet18": 2, "transformer": 50,
-          "torchscript": 100}
+EPOCHS = {"mlp": 300, "cnn": 80, "resnet18": 3, "transformer": 50,
+          "torchscript": 200}
 
 
 def same_bits_job(kind, folder, workers=1, **more):
