@@ -6,7 +6,7 @@
 
 namespace ballast::gpu {
 
-head_start::~head_start() {
+void head_start::give_up() noexcept {
   if (thread_.joinable())
     rows_.abort();
   end();

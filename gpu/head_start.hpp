@@ -20,13 +20,15 @@ class head_start {
 public:
   head_start(prefetcher& rows, step_method& method)
       : rows_(rows), method_(method) {}
-  ~head_start();
+  ~head_start() { give_up(); }
 
   /// Once, after the step's order was submitted. `seed`: of the job.
   void begin(uint64_t seed, uint32_t rank);
   /// Returns when the method is the caller's again; what is computed until
   /// then stays.
   void end() noexcept;
+  /// Likewise, where no step will follow: rows are not waited for.
+  void give_up() noexcept;
   /// As of the prefetcher; of the first step also what computing it threw.
   std::optional<prefetcher::ready> take();
 

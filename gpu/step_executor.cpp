@@ -179,9 +179,9 @@ void step_executor::run(std::unique_ptr<collectives::collective> group,
   }
   const bool refused = problem.code == errc::non_finite_loss ||
                        problem.code == errc::non_finite_gradient;
-  ahead_.end();
   if (!refused) // a slower peer may still read the end of such a step
     group_->abort(problem.message); // releases the communication thread
+  ahead_.give_up();
   method_->drop();
   problem.worker = with_.self;
   {

@@ -127,8 +127,8 @@ public:
   held_state freeze();
   /// Leaves every wait as fast as the collective allows; run() then fails.
   void abort(const std::string& reason) noexcept;
-  /// Behind abort(), if run() is not called: computes nothing from now on.
-  void end_ahead() noexcept { ahead_.end(); }
+  /// Of what run() does no more, or never did: returns when nothing computes.
+  void end_ahead() noexcept { ahead_.give_up(); }
 
   /// Everything since the last call.
   step_progress drain();
