@@ -40,7 +40,6 @@ public:
     for (size_t w = 0; w < world; ++w)
       workers_.push_back(std::make_unique<worker>(*this, w));
   }
-
   ledger::plan deal(plan_number number, size_t shift) const {
     ledger::plan out{number, generation{1}, {}};
     for (size_t w = 0; w < world_; ++w)
@@ -53,7 +52,6 @@ public:
     }
     return out;
   }
-
   struct worker : last_reports {
     worker(cluster& in, size_t w)
         : device(in.setup_.device(w)), backend(make_backend(in.setup_.backend)),
@@ -95,8 +93,8 @@ public:
         if (auto* one = std::get_if<parameters_digested>(&m))
           in.setup_.digested(*one);
         note(std::move(m));
-        if (contradicted)
-          stop();
+        if (contradicted && ++in.contradicted_ == in.world_)
+          in.stop();
       };
       listener.before_change = [&in, w] { in.setup_.before_apply(w); };
       listener.shrunk = [this](uint32_t rows) { shrunk.push_back(rows); };
@@ -115,11 +113,6 @@ public:
           core, in.deal(plan_number{1}, 0),
           ballast::worker::worker_core(core, in.deal(plan_number{1}, 0), {}),
           listener);
-    }
-    /// As a fence does.
-    void stop() {
-      executor->freeze();
-      executor->abort("stopped");
     }
     std::vector<float> parameters() const {
       host_rooms room;
@@ -170,6 +163,12 @@ public:
     threads_.clear();
   }
 
+  void stop() { // as a fence does
+    for (auto& one : workers_)
+      one->executor->freeze();
+    for (auto& one : workers_)
+      one->executor->abort("stopped");
+  }
   void expect_each_once(uint64_t epochs) {
     std::map<std::pair<uint64_t, uint64_t>, int> times;
     for (const auto& [step, lines] : traced_)
@@ -191,6 +190,7 @@ public:
   std::map<uint64_t, std::vector<fed>> traced_;
   std::map<uint64_t, uint64_t> plans_;
   std::atomic<uint64_t> paused_at_{0};
+  std::atomic<size_t> contradicted_{0}; // ranks that said so
   std::latch all_paused_{ptrdiff_t(world_)};
   std::vector<std::unique_ptr<worker>> workers_;
   std::vector<std::thread> threads_;
