@@ -85,9 +85,7 @@ bool sees(const checkpoint_about& about, const std::string& header) {
   }
 }
 
-} // namespace
-
-step_number fetch_state(replica& into, const state_fetch& how) {
+step_number fetch(replica& into, const state_fetch& how) {
   origin_client origin(how);
   const step_number wanted{value(how.start) - 1};
   const checkpoint_about about =
@@ -116,6 +114,19 @@ step_number fetch_state(replica& into, const state_fetch& how) {
   from.block_bytes = checkpoint_part_bytes;
   from.threads = connections;
   return load_state(into, from, how.start, how.given_up);
+}
+
+} // namespace
+
+/// What is given up may break off anywhere, and that is why.
+step_number fetch_state(replica& into, const state_fetch& how) {
+  try {
+    return fetch(into, how);
+  } catch (const ballast_error&) {
+    if (how.given_up && how.given_up())
+      throw ballast_error(errc::stopped, "the state is wanted no more");
+    throw;
+  }
 }
 
 } // namespace ballast::actors

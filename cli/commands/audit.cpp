@@ -75,14 +75,22 @@ int replay(const std::string& folder, bool as_json) {
     const nlohmann::ordered_json out = {
         {"same", same},
         {"steps", found.steps},
+        {"losses_compared", found.losses_compared},
         {"digests_compared", found.digests_compared},
+        {"digests_due", found.digests_due},
         {"weights_sha256", found.weights_sha256},
         {"problems", found.problems}};
     std::cout << json_lines_text(out) << std::endl;
   } else {
     std::cout << "replay  " << found.steps
               << " steps trained again on one worker\n"
-              << "digests " << found.digests_compared << " compared\n";
+              << "losses  " << found.losses_compared << " compared\n"
+              << "digests " << found.digests_compared << " of "
+              << found.digests_due << " compared"
+              << (found.digests_compared < found.digests_due
+                      ? ": digests.jsonl lacks the others"
+                      : "")
+              << "\n";
     if (!found.weights_sha256.empty())
       std::cout << "weights " << found.weights_sha256 << " both times\n";
     for (const std::string& one : found.problems)

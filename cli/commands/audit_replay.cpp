@@ -10,6 +10,7 @@
 #include "runtime/job/job.hpp"
 #include "store/journal.hpp"
 #include "store/json_file.hpp"
+#include "store/json_lines.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -184,6 +185,13 @@ std::string first_other(const monitor::step_digests& was,
   return was.tensors.size() == is.tensors.size() ? "" : "the list of tensors";
 }
 
+/// So many steps have digests, by the job.
+uint64_t digests_due(const json& job, uint64_t steps) {
+  const uint64_t every =
+      job.at(json::json_pointer("/train/digest_every_steps")).get<uint64_t>();
+  return every > 0 ? steps / every : 0;
+}
+
 void compare_digests(const fs::path& folder, const fs::path& run,
                      replay_report& out) {
   std::map<step_number, monitor::step_digests> again;
@@ -202,6 +210,42 @@ void compare_digests(const fs::path& folder, const fs::path& run,
     out.problems.push_back("after step " + to_string(was.step) +
                            " the parameters differ, first in '" + tensor +
                            "'; all digests before it agree");
+    return;
+  }
+}
+
+/// The loss of each step, as its text.
+std::map<uint64_t, std::string> losses_of(const fs::path& run) {
+  const fs::path file = run / "steps.jsonl";
+  std::map<uint64_t, std::string> out;
+  const auto broken = [&](uint64_t line, const std::string& why) {
+    throw ballast_error(errc::run_dir_unusable, file.string() + " line " +
+                                                    std::to_string(line) +
+                                                    " is no step: " + why);
+  };
+  if (!store::for_each_json_line(
+          file,
+          [&](const json& one, uint64_t) {
+            out.insert_or_assign(one.at("step").get<uint64_t>(),
+                                 one.at("loss").dump());
+          },
+          broken))
+    throw ballast_error(errc::run_dir_unusable,
+                        file.string() + " cannot be read");
+  return out;
+}
+
+void compare_losses(const fs::path& folder, const fs::path& run,
+                    replay_report& out) {
+  const std::map<uint64_t, std::string> again = losses_of(run);
+  for (const auto& [step, loss] : losses_of(folder)) {
+    const auto is = again.find(step);
+    ++out.losses_compared;
+    if (is != again.end() && is->second == loss)
+      continue;
+    out.problems.push_back("the loss of step " + std::to_string(step) + " is " +
+                           (is == again.end() ? "not there" : is->second) +
+                           ", was " + loss + "; all before it agree");
     return;
   }
 }
@@ -247,9 +291,11 @@ replay_report replay_run(const fs::path& folder) {
   check_build(folder, journal);
   replay_report out;
   out.steps = value(journal.committed);
+  out.digests_due = digests_due(job, out.steps);
   const data::rows_folder room = data::rows_folder::make();
   train(job, folder, room.path());
   compare_digests(folder, room.path() / "run", out);
+  compare_losses(folder, room.path() / "run", out);
   compare_models(folder, room.path() / "run", out);
   return out;
 }

@@ -10,7 +10,9 @@ namespace ballast::cli {
 
 struct replay_report {
   uint64_t steps = 0;            // of the run
+  uint64_t losses_compared = 0;  // of as many of them
   uint64_t digests_compared = 0; // after as many of them
+  uint64_t digests_due = 0;      // more: the run's file lacks some
   std::string weights_sha256;    // of both; empty: the run has no model
   /// What differs, the first step and tensor first; empty: nothing.
   std::vector<std::string> problems;

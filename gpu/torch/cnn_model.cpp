@@ -254,11 +254,17 @@ private:
       x = at::max_pool2d(x.relu(), {2, 2});
     }
     x = x.flatten(1);
-    if (training && setting().what.model.dropout > 0) {
-      at::manual_seed(step_seed);
-      x = at::dropout(x, setting().what.model.dropout, true);
-    }
+    if (training && setting().what.model.dropout > 0)
+      x = dropped(x, step_seed);
     return at::linear(x, leaves()[fc()], leaves()[fc() + 1]);
+  }
+
+  /// On the host by a generator of its own: leaves are computed side by side.
+  at::Tensor dropped(const at::Tensor& x, uint64_t step_seed) const {
+    if (x.device().is_cpu())
+      return at::mul(x, dropout_mask(x, step_seed));
+    at::manual_seed(step_seed);
+    return at::dropout(x, setting().what.model.dropout, true);
   }
 
   /// Each value is kept with probability 1 - p and scaled by 1 / (1 - p).

@@ -103,6 +103,8 @@ class Replayed(Alike):
         self.assertTrue(found["same"], found)
         self.assertEqual(found["problems"], [])
         self.assertGreater(found["digests_compared"], 0)
+        self.assertEqual(found["digests_compared"], found["digests_due"])
+        self.assertEqual(found["losses_compared"], found["steps"])
         self.assertEqual(found["weights_sha256"],
                          read_json(run / "report.json")["weights_sha256"])
 

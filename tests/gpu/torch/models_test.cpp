@@ -4,6 +4,7 @@
 #include "tests/gpu/torch/warm_start_fixture.hpp"
 
 #include <cmath>
+#include <future>
 #include <gtest/gtest.h>
 
 namespace ballast::gpu {
@@ -288,6 +289,31 @@ TEST(dropout, is_a_function_of_the_step_seed) {
   const auto first = gradients_with(1);
   EXPECT_NE(gradients_with(2), first);
   EXPECT_EQ(gradients_with(1), first);
+}
+
+TEST(dropout, of_models_side_by_side_takes_nothing_from_each_other) {
+  for (const auto precision :
+       {compute_precision::float32, compute_precision::bfloat16}) {
+    job j = job_of(model_kind::cnn);
+    j.model.dropout = 0.5;
+    j.train.precision = precision;
+    model_setup alone(j, image({28, 28}, 10));
+    const random_rows rows(alone.row, 8);
+    alone.accumulate(rows.view(), 7);
+    const auto differs = [&] {
+      model_setup beside(j, image({28, 28}, 10));
+      for (int i = 0; i < 100; ++i) {
+        beside.clear();
+        beside.accumulate(rows.view(), 7);
+        if (beside.gradients != alone.gradients)
+          return true;
+      }
+      return false;
+    };
+    auto other = std::async(std::launch::async, differs);
+    EXPECT_FALSE(differs());
+    EXPECT_FALSE(other.get());
+  }
 }
 
 TEST(dropout, has_the_gradient_of_finite_differences) {
