@@ -310,7 +310,7 @@ const std::map<std::string, std::function<played(scene&)>> events_played{
                                            step_number{2},
                                            {{.leaf = 1,
                                              .owner = 0,
-                                             .checker = 1,
+                                             .checker = in.ranks > 1 ? 1U : 0U,
                                              .of_owner = 7,
                                              .of_checker = 8,
                                              .owner_again = 8,
