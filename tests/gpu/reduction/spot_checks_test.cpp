@@ -191,7 +191,7 @@ TEST(spot_checks, let_a_lone_worker_find_that_it_erred) {
 }
 
 TEST(spot_checks, find_each_flipped_bit_and_its_worker) {
-  const char* const count = std::getenv("COUNT"); // as in simulation_tests
+  const char* const count = std::getenv("BALLAST_FLIP_COUNT");
   const uint64_t trials = count ? std::strtoull(count, nullptr, 10) : 100;
   const flip_in places[] = {flip_in::gradients, flip_in::parameters,
                             flip_in::arena};
