@@ -189,6 +189,11 @@ private:
       for (const constant& one : constants_)
         if (one.name == b.name && !one.value.is_same(b.value))
           refuse_changing(b.name);
+    // A batch norm writes its statistics behind the back of their version.
+    for (const constant& one : constants_)
+      if (constant_of(setting().what.model.path, {one.name, one.value})
+              .values != one.values)
+        refuse_changing(one.name);
   }
 
   double differentiate(const batch_view& batch, uint64_t step_seed,

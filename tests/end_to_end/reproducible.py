@@ -17,6 +17,7 @@ from harness.jobs import merged
 from harness.live_run import LiveRun
 from harness.program import LOOPBACK
 from harness.run_files import read_json, read_lines
+from harness.torchscript import save_script
 from harness.waiting import wait_until
 
 from ballast_test import BallastTest
@@ -216,6 +217,21 @@ class Refused(Resume, Alike):
                     *(word for one in changes for word in ("--set", one)))
                 self.assertEqual(len(one.err.splitlines()), 1, one)
                 self.assertFalse(run.exists())
+
+    def test_a_module_with_running_statistics(self):
+        path = self.folder / "norm.pt"
+        save_script(path, {"scale": (20,), "shift": (20,), "weight": (4, 20)}, [
+            "x = torch.batch_norm(x, self.scale, self.shift, self.mean, "
+            "self.variance, self.training, 0.1, 1e-5, False)",
+            "return torch.linear(x, self.weight)"],
+            {"mean": (20,), "variance": (20,)})
+        job = table_job(2)
+        job["model"] = {"kind": "torchscript", "path": str(path)}
+        run = self.folder / "refused"
+        self.refused(2, ["norm.pt", "mean", "changes in training"], "run",
+                     self.write("job.json", job), "--run-dir", run,
+                     "--no-progress")
+        self.assertFalse(run.exists())
 
     def test_a_resume_with_another_order_or_other_leaves_or_another_seed(self):
         run = self.stopped(table_job(2, train={"epochs": 1000}, checkpoint={

@@ -46,7 +46,9 @@ KINDS = {
     "cnn": {"model": {"channels": [4, 6], "batch_norm": True, "dropout": 0.3},
             "data": IMAGE},
     "resnet18": {"model": {"stem": "cifar"}, "data": COLOUR,
-                 "train": {"optimizer": {"kind": "sgd", "momentum": 0.9}}},
+                 # Eleven million parameters a leaf.
+                 "train": {"optimizer": {"kind": "sgd", "momentum": 0.9},
+                           "epochs": 1, "leaves": 4}},
     "transformer": {"model": {"layers": 2, "width": 16, "heads": 2},
                     "data": {"train": {"classes": 11}},
                     "train": {"loss": "next_token"}},
@@ -312,7 +314,8 @@ class Schedules(Alike):
         kind = list(KINDS)[seed % len(KINDS)]
         more = {"faults": True,
                 "train": {"epochs": EPOCHS[kind],
-                          "leaves": dice.choice((8, 16))},
+                          "leaves": dice.choice(
+                              (4,) if kind == "resnet18" else (8, 16))},
                 "checkpoint": {"every_s": 1, "every_steps": 5},
                 "elastic": {"heartbeat_ms": 200, "respawn_limit": 1000}}
         workers = dice.choice((2, 3, 4))

@@ -209,6 +209,14 @@ TEST_F(torchscript, refuses_a_buffer_that_changes_in_training) {
   EXPECT_EQ(pointer_of_refusal(job_, image({3, 4}, 4)), "/model/path");
 }
 
+TEST_F(torchscript, refuses_a_batch_norm_with_running_statistics) {
+  save("  x = torch.linear(torch.flatten(x, 1), self.weight, self.bias)\n"
+       "  return torch.batch_norm(x, None, None, self.running_mean, "
+       "torch.ones([4]), self.training, 0.1, 1e-5, False)\n",
+       true);
+  EXPECT_EQ(pointer_of_refusal(job_, image({3, 4}, 4)), "/model/path");
+}
+
 TEST_F(torchscript, names_what_to_do_with_a_file_of_torch_save) {
   torch::save(torch::zeros(3), job_.model.path);
   EXPECT_EQ(pointer_of_refusal(job_, image({3, 4}, 4)), "/model/path");
