@@ -100,7 +100,7 @@ public:
       };
       listener.shrunk = [this](uint32_t rows) { shrunk.push_back(rows); };
       if (in.setup_.copies)
-        listener.copy = [this](step_number at, state_part) {
+        listener.copy = [this](step_number at, state_slice) {
           copies[value(at)] = parameters();
         };
       executor = std::make_unique<step_executor>(
