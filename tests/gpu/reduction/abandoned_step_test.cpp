@@ -11,7 +11,7 @@
 #include <atomic>
 #include <numeric>
 
-namespace ballast::gpu {
+namespace ballast::gpu::abandoning {
 namespace {
 
 using ballast::testing::complaints;
@@ -360,4 +360,4 @@ TEST(abandoned_step, of_a_lone_worker_is_done_again) {
 INSTANTIATE_TEST_SUITE_P(threads, abandoned_steps, ::testing::Values(1, 2));
 
 } // namespace
-} // namespace ballast::gpu
+} // namespace ballast::gpu::abandoning

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <gtest/gtest.h>
 
-namespace ballast::ledger {
+namespace ballast::ledger::keeping {
 namespace {
 
 using testing::test_random;
@@ -103,4 +103,4 @@ TEST(kept_leaves, that_are_missing_or_two_ranks_keep_are_refused) {
 }
 
 } // namespace
-} // namespace ballast::ledger
+} // namespace ballast::ledger::keeping
