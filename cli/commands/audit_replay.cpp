@@ -227,7 +227,7 @@ std::map<uint64_t, std::string> losses_of(const fs::path& run) {
           file,
           [&](const json& one, uint64_t) {
             out.insert_or_assign(one.at("step").get<uint64_t>(),
-                                 one.at("loss").dump());
+                                 json_text(one.at("loss")));
           },
           broken))
     throw ballast_error(errc::run_dir_unusable,
