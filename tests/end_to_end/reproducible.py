@@ -119,6 +119,15 @@ class Replayed(Alike):
         self.refused(1, ["after step 30", "'fc2.weight'"],
                      "audit", run, "--replay")
 
+    def test_the_first_loss_that_differs_is_named(self):
+        run = self.run_job(table_job(2, train={"digest_every_steps": 0}))
+        lines = (run / "steps.jsonl").read_text().split("\n")
+        one = json.loads(lines[6])
+        one["loss"] += 1e-6
+        lines[6] = json.dumps(one)
+        (run / "steps.jsonl").write_text("\n".join(lines))
+        self.refused(1, "the loss of step 7", "audit", run, "--replay")
+
     def test_a_copied_run_directory_will_do(self):
         run = self.run_job(table_job(2))
         there = self.folder / "copied"
