@@ -9,7 +9,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
+#include <bit>
+#include <cstdint>
 #include <gtest/gtest.h>
 #include <set>
 #include <stdexcept>
@@ -74,7 +75,11 @@ std::vector<values> parts_of(ledger::leaf_range mine, uint32_t leaves,
       continue;
     const float* from = memory.gradients_at(out.size());
     out.emplace_back(from, from + width);
-    EXPECT_EQ(std::memcmp(from, expected.data(), width * sizeof(float)), 0)
+    EXPECT_TRUE(std::equal(expected.begin(), expected.end(), from,
+                           [](float one, float other) {
+                             return std::bit_cast<uint32_t>(one) ==
+                                    std::bit_cast<uint32_t>(other);
+                           }))
         << "leaves from " << node.begin << ", " << node.leaves << " of "
         << leaves << ", " << rows << " rows";
   }
