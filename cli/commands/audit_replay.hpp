@@ -20,8 +20,9 @@ struct replay_report {
 
 /// Uses the run's job, its data where the job says, and a folder for temporary
 /// files that is removed. Throws ballast_error: invalid_job where the run is
-/// not reproducible, or the data are others; other_build; run_dir_unusable;
-/// stopped; internal with the words of the other run where that fails.
+/// not reproducible, or the data are others; run_dir_unusable, also where
+/// another build has trained it; stopped; internal with the words of the other
+/// run where that fails.
 replay_report replay_run(const std::filesystem::path& folder);
 
 } // namespace ballast::cli

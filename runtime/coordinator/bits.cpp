@@ -23,6 +23,19 @@ bool computes_other_bits(coordinator_parts& p, const worker_loaded& message,
   return true;
 }
 
+namespace {
+
+void dismiss_odd(coordinator_parts& p, const equal_bits::finding& found,
+                 instant now) {
+  for (worker_id who : found.odd)
+    dismiss(
+        p, who,
+        {errc::other_bits, found.why + ": its memory or a core of it is ill"},
+        now);
+}
+
+} // namespace
+
 template <>
 void on(coordinator_parts& p, const parameters_digested& message, instant now) {
   if (!p.members.member(message.worker, message.generation))
@@ -37,11 +50,7 @@ void on(coordinator_parts& p, const parameters_digested& message, instant now) {
                     found.why + ": memory or a core of one of the two is ill, "
                                 "and there is no third worker to say of which",
                     {}});
-  for (worker_id who : found.odd)
-    dismiss(
-        p, who,
-        {errc::other_bits, found.why + ": its memory or a core of it is ill"},
-        now);
+  dismiss_odd(p, found, now);
 }
 
 namespace {
@@ -96,11 +105,7 @@ void on(coordinator_parts& p, const leaves_contradicted& message, instant now) {
   if (found.undecided)
     return fail(p,
                 {errc::other_bits, found.why + who_is_ill(ranks.size()), {}});
-  for (worker_id who : found.odd)
-    dismiss(
-        p, who,
-        {errc::other_bits, found.why + ": its memory or a core of it is ill"},
-        now);
+  dismiss_odd(p, found, now);
 }
 
 } // namespace ballast::coordinator
