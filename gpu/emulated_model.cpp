@@ -29,6 +29,18 @@ void add_gradient(float* __restrict gradients, const float* __restrict weights,
     gradients[i + j] += rows * weights[i + j] - shift[j];
 }
 
+/// Likewise, of gradients that were 0.
+BALLAST_VECTORIZED
+void set_gradient(float* __restrict gradients, const float* __restrict weights,
+                  size_t count, float rows, const float* __restrict shift) {
+  size_t i = 0;
+  for (; i + cycle <= count; i += cycle)
+    for (size_t j = 0; j < cycle; ++j)
+      gradients[i + j] = rows * weights[i + j] - shift[j];
+  for (size_t j = 0; i + j < count; ++j)
+    gradients[i + j] = rows * weights[i + j] - shift[j];
+}
+
 std::vector<parameter_info> pieces(size_t count) {
   if (count == 0)
     return {};
@@ -87,6 +99,18 @@ double emulated_model::loss_sum(const batch_view& batch) const {
 double emulated_model::accumulate(const batch_view& batch,
                                   uint64_t /*step_seed*/,
                                   const std::function<void(size_t)>& ready) {
+  return compute(batch, add_gradient, ready);
+}
+
+double emulated_model::overwrite(std::span<float> /*bound*/,
+                                 const batch_view& batch,
+                                 uint64_t /*step_seed*/,
+                                 const std::function<void(size_t)>& ready) {
+  return compute(batch, set_gradient, ready);
+}
+
+double emulated_model::compute(const batch_view& batch, gradient_function* put,
+                               const std::function<void(size_t)>& ready) {
   const clock::time_point start = clock::now();
   const std::chrono::nanoseconds whole = compute_time(spec_, batch.rows);
   if (whole.count() > 0)
@@ -103,9 +127,8 @@ double emulated_model::accumulate(const batch_view& batch,
     std::array<float, cycle> shift;
     for (size_t j = 0; j < cycle; ++j)
       shift[j] = float((1 + double((piece.offset + j) % 7) / 8) * target_sum);
-    add_gradient(gradients_.data() + piece.offset,
-                 values_.data() + piece.offset, piece.count, float(batch.rows),
-                 shift.data());
+    put(gradients_.data() + piece.offset, values_.data() + piece.offset,
+        piece.count, float(batch.rows), shift.data());
     // The first piece after a third of the time, the last one at its end.
     const auto part =
         n == 1 ? whole

@@ -41,6 +41,9 @@ public:
   /// time, the others evenly over the rest.
   double accumulate(const batch_view& batch, uint64_t step_seed,
                     const std::function<void(size_t)>& ready) override;
+  double overwrite(std::span<float> bound, const batch_view& batch,
+                   uint64_t step_seed,
+                   const std::function<void(size_t)>& ready) override;
   /// Does not sleep. `correct` is 0: there are no classes.
   evaluation_sums evaluate(const batch_view& batch) override;
   void interrupt() noexcept override;
@@ -48,7 +51,12 @@ public:
 
 private:
   using clock = std::chrono::steady_clock;
+  /// Of a piece: gradients, weights, their number, rows, and what the rows add.
+  using gradient_function = void(float*, const float*, size_t, float,
+                                 const float*);
 
+  double compute(const batch_view& batch, gradient_function* put,
+                 const std::function<void(size_t)>& ready);
   double loss_sum(const batch_view& batch) const;
   /// False if interrupted first.
   bool sleep_until(clock::time_point until);

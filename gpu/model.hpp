@@ -14,6 +14,7 @@
 #include "runtime/job/job.hpp"
 #include "runtime/ledger/manifest.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -64,6 +65,14 @@ public:
   /// if a device has no room for the rows.
   virtual double accumulate(const batch_view& batch, uint64_t step_seed,
                             const std::function<void(size_t)>& ready) = 0;
+  /// As accumulate(), to gradients that may hold anything before: `bound`, as
+  /// they were bound. (Here, as each library has the whole of this class.)
+  virtual double overwrite(std::span<float> bound, const batch_view& batch,
+                           uint64_t step_seed,
+                           const std::function<void(size_t)>& ready) {
+    std::fill(bound.begin(), bound.end(), 0.0F);
+    return accumulate(batch, step_seed, ready);
+  }
 
   /// Forward pass only, without side effects; without the batch's weights.
   virtual evaluation_sums evaluate(const batch_view& batch) = 0;

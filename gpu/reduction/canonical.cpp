@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <functional>
 #include <iterator>
+#include <string>
 #include <utility>
 
 namespace ballast::gpu {
@@ -109,7 +111,8 @@ void canonical::compute_leaves(const std::atomic<bool>* stopped) {
   team_.run([this, stopped](size_t thread) {
     try {
       while (!stopped || !*stopped) {
-        const auto at = slots_.take();
+        // One that is checked, or gets a wrong bit, is needed by itself.
+        const auto at = slots_.take(work_.checks.empty() && flips_ == 0);
         if (!at)
           break;
         compute(*at, *models_[thread]);
@@ -151,7 +154,7 @@ void canonical::compute(const leaf_slots::place& at, model& with) {
       gradient_of(at.leaf,
                   work_.rows.slice(uint32_t(first_rows_[at.leaf]),
                                    uint32_t(rows_of(at.leaf)), features_),
-                  at.gradients, at.statistics, with);
+                  at.gradients, at.statistics, with, &at);
   losses_[at.leaf] = loss;
   for (size_t i = 0; i < work_.checks.size(); ++i)
     if (work_.checks[i].leaf == at.leaf)
@@ -161,25 +164,41 @@ void canonical::compute(const leaf_slots::place& at, model& with) {
 
 /// Of the rows of one leaf. The sum of their losses.
 double canonical::gradient_of(uint32_t leaf, const batch_view& rows,
-                              float* gradients, float* statistics,
-                              model& with) {
-  std::fill_n(gradients, room_.gradients, 0.0F);
-  with.bind({memory_.parameters.get(), memory_.count},
-            {gradients, memory_.count});
+                              float* gradients, float* statistics, model& with,
+                              const leaf_slots::place* at) {
+  const std::span<float> bound{gradients, memory_.count};
+  with.bind({memory_.parameters.get(), memory_.count}, bound);
   const uint64_t seed =
       mix(mix(work_.seed, value(work_.at.step)), uint64_t{leaf});
   const uint64_t most = micro_batch_.value_or(rows.rows);
+  const bool adds_up = at && !at->beside.empty();
+  size_t added = 0;
+  const auto add_up = [&](size_t i) {
+    const parameter_info& one = with.parameters()[i];
+    slots_.add_up(*at, one.offset, one.count);
+    added += one.count;
+  };
   double loss = 0;
-  for (uint64_t begin = 0; begin < rows.rows; begin += most)
-    loss += with.accumulate(
-        rows.slice(uint32_t(begin), uint32_t(std::min(most, rows.rows - begin)),
-                   features_),
-        mix(seed, begin), nullptr);
+  for (uint64_t begin = 0; begin < rows.rows; begin += most) {
+    const uint64_t end = std::min(begin + most, uint64_t{rows.rows});
+    const batch_view some =
+        rows.slice(uint32_t(begin), uint32_t(end - begin), features_);
+    std::function<void(size_t)> ready;
+    if (adds_up && end == rows.rows)
+      ready = add_up;
+    loss += begin == 0 ? with.overwrite(bound, some, mix(seed, begin), ready)
+                       : with.accumulate(some, mix(seed, begin), ready);
+  }
+  if (adds_up && added != with.parameter_count())
+    throw ballast_error(errc::internal,
+                        "the model has told of " + std::to_string(added) +
+                            " of " + std::to_string(with.parameter_count()) +
+                            " gradients");
   if (room_.statistics > 0) {
     std::fill_n(statistics, room_.statistics, 0.0F);
     with.take_statistics({statistics, room_.statistics});
   }
-  if (take_one(flips_))
+  if (!adds_up && take_one(flips_))
     flip_a_bit({gradients, room_.gradients}, leaf);
   return loss + 0.0; // never -0.0, as other ranks add zero
 }
@@ -190,7 +209,8 @@ uint64_t canonical::compute_again(uint32_t leaf, const batch_view& rows,
                                   model& with) {
   again_.resize(room_.gradients + room_.statistics);
   float* const statistics = again_.data() + room_.gradients;
-  const double loss = gradient_of(leaf, rows, again_.data(), statistics, with);
+  const double loss =
+      gradient_of(leaf, rows, again_.data(), statistics, with, nullptr);
   return digest_of(loss, again_.data(), statistics);
 }
 

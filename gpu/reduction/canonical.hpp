@@ -65,7 +65,8 @@ private:
   void compute(const leaf_slots::place& at, model& with);
   void check(model& with);
   double gradient_of(uint32_t leaf, const batch_view& rows, float* gradients,
-                     float* statistics, model& with);
+                     float* statistics, model& with,
+                     const leaf_slots::place* at);
   uint64_t compute_again(uint32_t leaf, const batch_view& rows, model& with);
   uint64_t digest_of(double loss, const float* gradients,
                      const float* statistics) const;

@@ -3,12 +3,15 @@
 #include "collectives/add.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <utility>
 
 namespace ballast::gpu {
 
 namespace {
+
+constexpr size_t leaves_log_max = 32; // leaf numbers are of so many bits
 
 /// Floats to a whole number of cache lines.
 size_t rounded(size_t floats) {
@@ -127,7 +130,7 @@ float* leaf_slots::gradients_at(uint32_t slot) const {
   return slot == 0 && lone_ ? lone_ : memory_.gradients_at(slot);
 }
 
-std::optional<leaf_slots::place> leaf_slots::take() {
+std::optional<leaf_slots::place> leaf_slots::take(bool piecewise) {
   std::unique_lock lock(mutex_);
   if (waiting_.empty() || given_up_)
     return std::nullopt;
@@ -150,12 +153,56 @@ std::optional<leaf_slots::place> leaf_slots::take() {
   }
   out.gradients = gradients_at(out.slot);
   out.statistics = memory_.statistics_at(out.slot);
+  out.completes = leaves_ + out.leaf;
+  // A sum stays in the slot of its left half.
+  for (uint32_t& node = out.completes; piecewise && !is_part_[node];
+       node /= 2) {
+    const uint32_t sibling = node ^ 1;
+    if (!has_rows_[sibling])
+      continue;
+    if (node % 2 == 0 || held_[sibling] == 0)
+      break;
+    out.beside.push_back(std::exchange(held_[sibling], 0) - 1);
+  }
   return out;
+}
+
+/// The tree adds what is on the left to the sum of all that is below it on the
+/// right; of two floats it does not matter which comes first.
+void leaf_slots::add_up(const place& of, size_t begin, size_t count) const {
+  if (of.beside.empty())
+    return;
+  std::array<const void*, leaves_log_max + 1> sources{};
+  size_t ways = 0;
+  sources[ways++] = of.gradients + begin;
+  for (uint32_t slot : of.beside)
+    sources.at(ways++) = gradients_at(slot) + begin;
+  collectives::sum_of(gradients_at(of.beside.back()) + begin,
+                      std::span(sources).first(ways), count,
+                      collectives::element_type::float32);
+}
+
+uint32_t leaf_slots::added_up(const place& of) {
+  uint32_t from = of.slot;
+  for (uint32_t slot : of.beside) {
+    add_statistics(slot, from);
+    from = slot;
+  }
+  const std::lock_guard lock(mutex_);
+  used_[of.slot] = false;
+  for (size_t i = 0; i + 1 < of.beside.size(); ++i)
+    used_[of.beside[i]] = false;
+  freed_.notify_all();
+  return from;
 }
 
 void leaf_slots::add(uint32_t into, uint32_t from) {
   collectives::add_into(gradients_at(into), gradients_at(from),
                         memory_.gradients, collectives::element_type::float32);
+  add_statistics(into, from);
+}
+
+void leaf_slots::add_statistics(uint32_t into, uint32_t from) {
   if (memory_.statistics > 0)
     collectives::add_into(memory_.statistics_at(into),
                           memory_.statistics_at(from), memory_.statistics,
@@ -163,8 +210,8 @@ void leaf_slots::add(uint32_t into, uint32_t from) {
 }
 
 void leaf_slots::done(const place& of) {
-  uint32_t node = leaves_ + of.leaf;
-  uint32_t slot = of.slot;
+  uint32_t node = of.completes;
+  uint32_t slot = of.beside.empty() ? of.slot : added_up(of);
   std::unique_lock lock(mutex_);
   while (!is_part_[node]) {
     const uint32_t sibling = node ^ 1;

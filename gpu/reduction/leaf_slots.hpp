@@ -71,9 +71,17 @@ public:
     uint32_t slot = 0;
     float* gradients = nullptr;
     float* statistics = nullptr;
+    /// Slots of sums that are there and that the leaf completes, bottom up.
+    std::vector<uint32_t> beside = {};
+    uint32_t completes = 0; // the node that these end in
   };
-  std::optional<place> take();
-  /// The leaf is computed: adds up what it completes.
+  /// `piecewise`: each float of the gradients goes through add_up() before
+  /// done(), where anything is beside it. One pass while they are in the cache
+  /// is much less memory to move than each node of the tree by itself.
+  std::optional<place> take(bool piecewise = false);
+  /// Adds floats of the leaf's gradients to what is beside it, along the tree.
+  void add_up(const place& of, size_t begin, size_t count) const;
+  /// The leaf is computed: adds up what else it completes.
   void done(const place& of);
   /// Nothing is taken any more, until resume().
   void give_up();
@@ -84,6 +92,9 @@ private:
   void keep(std::span<const held_sum> kept, uint32_t parts);
   float* gradients_at(uint32_t slot) const;
   void add(uint32_t into, uint32_t from);
+  void add_statistics(uint32_t into, uint32_t from);
+  /// It was added to what is beside it. The slot of that sum.
+  uint32_t added_up(const place& of);
 
   const leaf_memory& memory_;
   uint32_t leaves_ = 1;

@@ -40,6 +40,10 @@ public:
     return gradient_arena_.subspan(infos_[i].offset, infos_[i].count);
   }
 
+  /// Whether the gradients hold nothing of use: they are set, not added to.
+  bool overwritten() const { return overwritten_; }
+  void overwrite(bool now) { overwritten_ = now; }
+
 private:
   const tensors& over(std::span<float> arena);
 
@@ -51,6 +55,7 @@ private:
   const tensors* gradients_ = nullptr;
   std::span<float> parameter_arena_;
   std::span<float> gradient_arena_;
+  bool overwritten_ = false;
 };
 
 } // namespace ballast::gpu

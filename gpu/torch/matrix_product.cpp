@@ -137,6 +137,11 @@ void product(const product_shape& s, const float* a, const float* b, float* c) {
   multiply(s, {a, s.inner, 1}, b, s.columns, nullptr, 0, c);
 }
 
+void product_of_transposed(const product_shape& s, const float* a,
+                           const float* b, float* c) {
+  multiply(s, {a, 1, s.rows}, b, s.columns, nullptr, 0, c);
+}
+
 void add_product_of_transposed(const product_shape& s, const float* a,
                                const float* b, float* c) {
   multiply(s, {a, 1, s.rows}, b, s.columns, c, s.columns, c);
@@ -153,6 +158,8 @@ bool suits_matrix_product() {
 void product_with_weight(const product_shape&, const float*, const float*,
                          const float*, float*, std::vector<float>&) {}
 void product(const product_shape&, const float*, const float*, float*) {}
+void product_of_transposed(const product_shape&, const float*, const float*,
+                           float*) {}
 void add_product_of_transposed(const product_shape&, const float*, const float*,
                                float*) {}
 

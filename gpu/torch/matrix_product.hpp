@@ -28,7 +28,10 @@ void product_with_weight(const product_shape& shape, const float* a,
 /// c = a b; a is rows x inner, b is inner x columns.
 void product(const product_shape& shape, const float* a, const float* b,
              float* c);
-/// c += a^T b; a is inner x rows, b is inner x columns.
+/// c = a^T b; a is inner x rows, b is inner x columns.
+void product_of_transposed(const product_shape& shape, const float* a,
+                           const float* b, float* c);
+/// c += a^T b; likewise.
 void add_product_of_transposed(const product_shape& shape, const float* a,
                                const float* b, float* c);
 

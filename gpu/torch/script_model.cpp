@@ -85,12 +85,15 @@ public:
 
   std::vector<alias> aliases() const override { return loaded_.aliases; }
 
-private:
-  void add_constants(std::vector<buffer>& out) override {
+  /// With the tensors that are saved and never change.
+  std::vector<buffer> buffers() override {
+    std::vector<buffer> out = torch_model::buffers();
     for (constant& one : constants_)
       out.push_back({one.name, one.shape, one.values});
+    return out;
   }
 
+private:
   void constants_changed() override {
     const at::NoGradGuard no_grad;
     for (constant& one : constants_) {

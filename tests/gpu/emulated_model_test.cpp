@@ -48,6 +48,19 @@ TEST(emulated_target, lies_in_its_range_and_depends_on_the_id) {
   EXPECT_NE(emulated_target(sample_id{1}), emulated_target(sample_id{2}));
 }
 
+TEST(emulated_model, overwrites_what_the_gradients_hold) {
+  bound_model added(emulated(1000));
+  bound_model written(emulated(1000));
+  std::fill(written.gradients.begin(), written.gradients.end(), 7.0F);
+  const std::vector<uint64_t> ids{3, 1, 4};
+  size_t ready = 0;
+  EXPECT_EQ(added.model.accumulate(rows(ids), 0, nullptr),
+            written.model.overwrite(written.gradients, rows(ids), 0,
+                                    [&](size_t) { ++ready; }));
+  EXPECT_EQ(added.gradients, written.gradients);
+  EXPECT_EQ(ready, written.model.parameters().size());
+}
+
 TEST(emulated_model, adds_the_gradient_of_the_contract) {
   bound_model m(emulated(1000));
   for (size_t j = 0; j < 1000; ++j)

@@ -36,7 +36,7 @@ public:
     gradients_ = gradients;
   }
   double accumulate(const batch_view& batch, uint64_t seed,
-                    const std::function<void(size_t)>&) override {
+                    const std::function<void(size_t)>& ready) override {
     const counter_random random(seed, 0);
     for (uint32_t r = 0; r < batch.rows; ++r)
       pending_ += float(1 / (1.0 + double(batch.sample_ids[r])));
@@ -50,6 +50,8 @@ public:
         gradients_[i] += values_[i] + float((random.unit(at) - 0.5) * scale);
         loss += random.unit(at);
       }
+    if (ready)
+      ready(0);
     return loss;
   }
   evaluation_sums evaluate(const batch_view&) override { return {}; }

@@ -52,19 +52,23 @@ values oracle(ledger::tree_node node, uint32_t leaves, uint64_t rows) {
   return low;
 }
 
-/// The parts of a range, computed by so many threads.
+/// The parts of a range, computed by so many threads; each leaf's floats are
+/// added up as they come, last first, or when it is done.
 std::vector<values> parts_of(ledger::leaf_range mine, uint32_t leaves,
-                             uint64_t rows, size_t threads) {
+                             uint64_t rows, size_t threads,
+                             bool piecewise = false) {
   leaf_memory memory = lay_out_leaves(leaves, threads, width, 2);
   memory.values = collectives::zeroed_floats(memory.floats());
   leaf_slots slots(memory);
   leaf_team team(threads);
   slots.begin({mine}, leaves, rows, nullptr);
   team.run([&](size_t) {
-    while (const auto at = slots.take()) {
+    while (const auto at = slots.take(piecewise)) {
       const values of = leaf_values(at->leaf);
       std::copy(of.begin(), of.end(), at->gradients);
       std::fill_n(at->statistics, 2, float(at->leaf));
+      slots.add_up(*at, 3, width - 3);
+      slots.add_up(*at, 0, 3);
       slots.done(*at);
     }
   });
@@ -92,13 +96,42 @@ TEST(leaf_slots, end_with_the_sums_of_the_largest_nodes_of_any_range) {
       for (uint32_t end = begin + 1; end <= leaves; ++end)
         for (uint64_t rows : {uint64_t{leaves}, uint64_t{3}, uint64_t{1}})
           for (size_t threads : {1, 3})
-            parts_of({begin, end}, leaves, rows, threads);
+            for (bool piecewise : {false, true})
+              parts_of({begin, end}, leaves, rows, threads, piecewise);
+}
+
+TEST(leaf_slots, add_a_leaf_to_all_that_it_completes_at_once) {
+  leaf_memory memory = lay_out_leaves(8, 1, width, 0);
+  memory.values = collectives::zeroed_floats(memory.floats());
+  leaf_slots slots(memory);
+  slots.begin({{0, 8}}, 8, 8, nullptr);
+  for (size_t sums : {0, 1, 0, 2, 0, 1, 0, 3}) {
+    const auto at = slots.take(true);
+    ASSERT_TRUE(at);
+    EXPECT_EQ(at->beside.size(), sums) << "leaf " << at->leaf;
+    slots.add_up(*at, 0, width);
+    slots.done(*at);
+  }
+}
+
+TEST(leaf_slots, keep_no_sum_that_a_leaf_was_being_added_to) {
+  leaf_memory memory = lay_out_leaves(4, 1, width, 0);
+  memory.values = collectives::zeroed_floats(memory.floats());
+  leaf_slots slots(memory);
+  slots.begin({{0, 4}}, 4, 4, nullptr);
+  slots.done(*slots.take(true));
+  EXPECT_EQ(slots.held().size(), 1u);
+  const auto broken_off = slots.take(true);
+  slots.add_up(*broken_off, 0, 2);
+  EXPECT_TRUE(slots.held().empty());
 }
 
 TEST(leaf_slots, are_used_again_by_later_leaves) {
   EXPECT_LE(lay_out_leaves(1024, 2, width, 0).slots, 40u);
-  parts_of({0, 1024}, 1024, 1024, 2);
-  parts_of({1, 1023}, 1024, 1024, 3);
+  for (bool piecewise : {false, true}) {
+    parts_of({0, 1024}, 1024, 1024, 2, piecewise);
+    parts_of({1, 1023}, 1024, 1024, 3, piecewise);
+  }
 }
 
 TEST(leaf_slots, put_the_sum_of_all_where_a_lone_worker_wants_it) {

@@ -119,6 +119,22 @@ TEST_P(every_model, adds_to_the_gradients_that_are_there) {
                 1e-5 * (1 + std::abs(once[i])));
 }
 
+TEST_P(every_model, overwrites_what_the_gradients_hold) {
+  const double loss = setup_.accumulate(rows_.view());
+  const std::vector<float> expected = setup_.gradients;
+  std::fill(setup_.gradients.begin(), setup_.gradients.end(), 7.0F);
+  EXPECT_EQ(setup_.made->overwrite(setup_.gradients, rows_.view(), 1, {}),
+            loss);
+  for (size_t i = 0; i < expected.size(); ++i)
+    ASSERT_NEAR(setup_.gradients[i], expected[i],
+                1e-5 * std::abs(expected[i]) + 1e-6);
+  // And adds again.
+  setup_.accumulate(rows_.view());
+  for (size_t i = 0; i < expected.size(); ++i)
+    ASSERT_NEAR(setup_.gradients[i], 2 * expected[i],
+                1e-5 * std::abs(expected[i]) + 1e-6);
+}
+
 TEST_P(every_model, of_split_batches_adds_up_to_that_of_the_whole) {
   if (GetParam().what.model.batch_norm)
     GTEST_SKIP() << "normalises each micro-batch by itself";
