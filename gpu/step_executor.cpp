@@ -52,13 +52,8 @@ bool goes_on(const worker::worker_core& at, const held_state& here) {
          step == at.current().kept.step;
 }
 
-/// Reproducible runs say every so often which parameters they have.
-std::optional<parameters_digested> digests_due(const step_executor::parts& of,
-                                               step_number after) {
-  const train_spec& how = of.what->train;
-  if (how.reduction != reduction_kind::canonical ||
-      how.digest_every_steps == 0 || value(after) % how.digest_every_steps != 0)
-    return std::nullopt;
+parameters_digested digests_of(const step_executor::parts& of,
+                               step_number after) {
   parameters_digested message;
   message.worker = of.self;
   message.step = after;
@@ -81,7 +76,8 @@ step_executor::step_executor(parts with, worker::worker_core_config config,
       prefetcher_(*with_.rows, with_.row().features, *with_.device,
                   with_.images, with_.image_threads),
       method_(make_method(with_)), ahead_(prefetcher_, *method_),
-      finite_(with_.what->train, *with_.model, *with_.device, with_.memory) {
+      finite_(with_.what->train, *with_.model, *with_.device, with_.memory),
+      digests_(with_.what->train) {
   if (with_.what->train.importance.by != importance_score::none)
     chosen_.emplace(with_.what->train.importance, with_.row().features,
                     *with_.device,
@@ -245,8 +241,8 @@ void step_executor::train(const generation_start& start) {
     if (auto following = core_->draw())
       prefetcher_.submit(std::move(*following));
     worker::step_end end = do_step(*ready, data_ns);
-    if (auto digests = digests_due(with_, ready->order.at.step))
-      listener_.report(std::move(*digests));
+    if (digests_.is_due(ready->order.at.step))
+      listener_.report(digests_of(with_, ready->order.at.step));
     if (end.copy)
       copy_state();
     // The ranks of the step evaluate it, including those that leave then.
@@ -293,6 +289,8 @@ void step_executor::copy_state(bool known_finite) {
     finite_.check_parameters(here);
   copied_ = here;
   with_.state->copied_ns = monotonic_ns();
+  if (digests_.is_new(here))
+    listener_.report(digests_of(with_, here));
   listener_.copy(here, {uint32_t(group_->rank()), uint32_t(group_->size())});
 }
 

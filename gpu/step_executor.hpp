@@ -23,6 +23,7 @@
 #include "gpu/reduction/leaf_slots.hpp"
 #include "gpu/step_method.hpp"
 #include "gpu/step_progress.hpp"
+#include "gpu/tensor_digests.hpp"
 #include "gpu/training_state.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/ledger/manifest.hpp"
@@ -186,12 +187,12 @@ private:
   uint64_t bytes_told_ = 0; // of those that group_ sent
   bool copy_wanted_ = false;
   std::optional<step_number> copied_; // the last one in this generation
+  digest_reports digests_;
   std::vector<uint64_t> refused_ids_; // of a step that must not be applied
   std::unique_ptr<collectives::collective> group_;
   /// Of the generation before: slower ranks may still read from it.
   std::unique_ptr<collectives::collective> last_group_;
   bool aborted_ = false;
-
   std::atomic<uint64_t> step_{0};
   std::atomic<worker_phase> phase_{worker_phase::opening};
 };

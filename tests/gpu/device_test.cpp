@@ -246,7 +246,8 @@ TEST(compute_device, gives_the_weights_of_the_cpu_bit_by_bit) {
 // What a checkpoint copies is the state after its step, and no sooner one.
 TEST(compute_device, is_copied_after_the_step_and_not_before) {
   job what = device_job({.kind = optimizer_kind::adamw, .lr = 0.01});
-  what.checkpoint = {.every_steps = 1, .every_s = 0};
+  what.checkpoint.every_steps = 1;
+  what.checkpoint.every_s = 0;
   cluster_setup of_cpu = setup_of(nowhere);
   cluster_setup of_device = setup_of(everywhere);
   of_cpu.copies = of_device.copies = true;
@@ -261,7 +262,8 @@ TEST(compute_device, is_copied_after_the_step_and_not_before) {
 
 TEST(compute_device, is_copied_no_more_often_than_the_job_says) {
   job what = device_job({.kind = optimizer_kind::adamw, .lr = 0.01});
-  what.checkpoint = {.every_steps = 1, .every_s = 86400};
+  what.checkpoint.every_steps = 1;
+  what.checkpoint.every_s = 86400;
   cluster_setup setup = setup_of(nowhere);
   setup.copies = true;
   cluster c(2, 11, what, setup);

@@ -60,6 +60,7 @@ public:
     };
     setup.before_apply = [this](size_t rank) { before_apply(rank); };
     setup.digested = [this](const parameters_digested& m) { judge(m); };
+    setup.copies = true;
     all_.emplace(world, 11, what, setup);
   }
 
@@ -159,6 +160,16 @@ TEST(spot_checks, find_a_core_that_errs_before_the_step_is_applied) {
       EXPECT_EQ(found.at, 10u);
       EXPECT_EQ(found.applied, 9u);
     }
+}
+
+TEST(digests, are_told_of_each_state_before_it_is_copied) {
+  job what = checked_job(0);
+  what.train.digest_every_steps = 1000;
+  what.checkpoint.every_steps = 4;
+  what.checkpoint.every_s = 0;
+  const findings found = flipped_run(3, what, flip_in::parameters, 1, 6).run();
+  EXPECT_EQ(found.odd, (std::set<worker_id>{worker_id(2)}));
+  EXPECT_EQ(found.at, 8u);
 }
 
 TEST(spot_checks, find_who_erred_in_passing_where_only_two_are_there) {
