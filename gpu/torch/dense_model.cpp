@@ -8,6 +8,7 @@
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/mm.h>
+#include <algorithm>
 
 namespace ballast::gpu {
 namespace {
@@ -61,7 +62,7 @@ class dense_model final : public torch_model {
 public:
   explicit dense_model(const model_request& request)
       : torch_model(request, dense_parameters(request),
-                    {.leaves = false, .repeats = true}),
+                    {.leaves = false, .repeats = true, .overwrites = true}),
         widths_(widths_of(request)), outputs_(widths_.size() - 1),
         gradients_(widths_.size() - 1) {}
 
@@ -110,14 +111,19 @@ private:
                            const float* input) const {
     const int64_t in = widths_[l], out = widths_[l + 1];
     if (own_products_) {
-      add_product_of_transposed({size_t(out), size_t(in), size_t(rows)},
-                                by_output, input,
-                                arenas().gradient_values(2 * l).data());
+      (arenas().overwritten() ? product_of_transposed
+                              : add_product_of_transposed)(
+          {size_t(out), size_t(in), size_t(rows)}, by_output, input,
+          arenas().gradient_values(2 * l).data());
       return;
     }
     at::Tensor sum = arenas().gradient(2 * l);
-    at::addmm_out(sum, sum, tensor_over(by_output, {rows, out}).t(),
-                  tensor_over(input, {rows, in}));
+    const at::Tensor left = tensor_over(by_output, {rows, out}).t();
+    const at::Tensor right = tensor_over(input, {rows, in});
+    if (arenas().overwritten())
+      at::mm_out(sum, left, right);
+    else
+      at::addmm_out(sum, sum, left, right);
   }
 
   void input_gradient(size_t l, int64_t rows, const float* by_output,
@@ -171,8 +177,11 @@ private:
     const double loss = goal().differentiate(batch, last);
     const float* by_output = last.data();
     for (size_t l = layers(); l-- > 0;) {
-      add_column_sums(arenas().gradient_values(2 * l + 1).data(), by_output,
-                      size_t(batch.rows), size_t(widths_[l + 1]));
+      const std::span<float> by_bias = arenas().gradient_values(2 * l + 1);
+      if (arenas().overwritten())
+        std::fill(by_bias.begin(), by_bias.end(), 0.0F);
+      add_column_sums(by_bias.data(), by_output, size_t(batch.rows),
+                      size_t(widths_[l + 1]));
       if (ready)
         ready(2 * l + 1);
       add_weight_gradient(l, batch.rows, by_output, input_of(l, batch));
@@ -195,7 +204,8 @@ private:
   std::vector<std::vector<float>> outputs_;
   std::vector<std::vector<float>> gradients_;
   std::vector<float> scratch_;
-  bool own_products_ = setting().threads == 1 && suits_matrix_product();
+  bool own_products_ = setting().threads == 1 && suits_matrix_product() &&
+                       setting().what.train.kernels == kernel_choice::native;
 };
 
 } // namespace

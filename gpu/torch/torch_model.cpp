@@ -2,6 +2,7 @@
 
 #include "gpu/initial_parameters.hpp"
 #include "gpu/torch/factory.hpp"
+#include "gpu/torch/portable_kernels.hpp"
 #include "gpu/torch/tensor_objective.hpp"
 #include "runtime/base/check.hpp"
 #include "runtime/base/errors.hpp"
@@ -150,6 +151,19 @@ double torch_model::accumulate(const batch_view& batch, uint64_t step_seed,
   return loss;
 }
 
+double torch_model::overwrite(std::span<float> bound, const batch_view& batch,
+                              uint64_t step_seed,
+                              const std::function<void(size_t)>& ready) {
+  if (setting_.by_outputs() || !traits_.overwrites)
+    return model::overwrite(bound, batch, step_seed, ready);
+  struct until_end {
+    arena_tensors& of;
+    ~until_end() { of.overwrite(false); }
+  } here{arenas_};
+  arenas_.overwrite(true);
+  return accumulate(batch, step_seed, ready);
+}
+
 void torch_model::check_interrupt() const {
   if (accumulates_ && interrupted_.load(std::memory_order_relaxed))
     throw broken_off();
@@ -243,6 +257,8 @@ void keep_freed_memory() {
 
 std::unique_ptr<model> make(const model_request& request) {
   keep_freed_memory();
+  if (request.what->train.kernels == kernel_choice::portable)
+    compute_portably();
   if (request.place.cuda >= 0)
     if (failure why = load_torch_cuda())
       throw ballast_error(why);

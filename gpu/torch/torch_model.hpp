@@ -47,6 +47,8 @@ struct model_traits {
   bool leaves = true;
   /// `pass` enqueues the same work for every step of as many rows.
   bool repeats = false;
+  /// `differentiate` asks whether the arenas' gradients are overwritten.
+  bool overwrites = false;
 };
 
 class torch_model : public model {
@@ -59,6 +61,9 @@ public:
   void bind(std::span<float> parameters, std::span<float> gradients) final;
   double accumulate(const batch_view& batch, uint64_t step_seed,
                     const std::function<void(size_t)>& ready) final;
+  double overwrite(std::span<float> bound, const batch_view& batch,
+                   uint64_t step_seed,
+                   const std::function<void(size_t)>& ready) final;
   /// In slices, so that memory does not grow with the batch.
   evaluation_sums evaluate(const batch_view& batch) final;
   void interrupt() noexcept final { interrupted_ = true; }
@@ -68,11 +73,7 @@ public:
   void apply_statistics(std::span<const float> sums, double rows) final {
     norms_.apply(sums, rows);
   }
-  std::vector<buffer> buffers() final {
-    std::vector<buffer> out = norms_.buffers();
-    add_constants(out);
-    return out;
-  }
+  std::vector<buffer> buffers() override { return norms_.buffers(); }
 
 protected:
   torch_model(const model_request& request,
@@ -83,8 +84,6 @@ protected:
   // The parts that a model overrides. All run without autograd unless they
   // enable it.
   virtual void default_values(std::span<float> parameters) = 0;
-  /// Tensors that are saved and never change.
-  virtual void add_constants(std::vector<buffer>& /*out*/) {}
   /// A file has filled them.
   virtual void constants_changed() {}
   virtual double differentiate(const batch_view& batch, uint64_t step_seed,

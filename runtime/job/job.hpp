@@ -118,7 +118,8 @@ struct train_spec {
   train_strategy strategy = train_strategy::allreduce;
   sample_order order = sample_order::local;
   reduction_kind reduction = reduction_kind::fused;
-  uint32_t leaves = 8; // of a step; order global
+  kernel_choice kernels = kernel_choice::native; // canonical
+  uint32_t leaves = 8;                           // of a step; order global
   compression_kind compression = compression_kind::none;
   double compression_ratio = 0.01;  // topk: of the values
   uint32_t compression_rank = 4;    // powersgd

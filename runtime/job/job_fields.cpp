@@ -149,6 +149,13 @@ void add_modes(fields_t& f) {
       "`canonical`: in one fixed order over the leaves, so that the weights "
       "are the same bits for every number of workers and whatever dies.");
   add_field(
+      f, "/train/kernels",
+      [](job& j) -> field_place { return &j.train.kernels; },
+      "`native`: models compute with the best instructions of a CPU, so that "
+      "the bits are those of CPUs that are alike. `portable`: with AVX2 at "
+      "most, so that they are the same on every CPU that has it.")
+      .only_with("reduction", reduction_kind::canonical);
+  add_field(
       f, "/train/digest_every_steps",
       [](job& j) -> field_place { return &j.train.digest_every_steps; },
       "Every so many steps all workers compare digests of their parameters, "

@@ -168,6 +168,12 @@ template <>
 inline constexpr auto words_of<sample_order> =
     std::to_array<std::string_view>({"local", "global"});
 
+/// Models compute with all instructions of a CPU, or with those of all CPUs.
+enum class kernel_choice : uint8_t { native, portable };
+template <>
+inline constexpr auto words_of<kernel_choice> =
+    std::to_array<std::string_view>({"native", "portable"});
+
 enum class reduction_kind : uint8_t { fused, canonical };
 template <>
 inline constexpr auto words_of<reduction_kind> =
