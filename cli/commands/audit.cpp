@@ -76,15 +76,18 @@ int replay(const std::string& folder, bool as_json) {
         {"same", same},
         {"steps", found.steps},
         {"losses_compared", found.losses_compared},
+        {"tests_compared", found.tests_compared},
         {"digests_compared", found.digests_compared},
         {"digests_due", found.digests_due},
         {"weights_sha256", found.weights_sha256},
+        {"compared_file", found.compared_file},
         {"problems", found.problems}};
     std::cout << json_lines_text(out) << std::endl;
   } else {
     std::cout << "replay  " << found.steps
               << " steps trained again on one worker\n"
               << "losses  " << found.losses_compared << " compared\n"
+              << "tests   " << found.tests_compared << " evaluations compared\n"
               << "digests " << found.digests_compared << " of "
               << found.digests_due << " compared"
               << (found.digests_compared < found.digests_due
@@ -93,6 +96,8 @@ int replay(const std::string& folder, bool as_json) {
               << "\n";
     if (!found.weights_sha256.empty())
       std::cout << "weights " << found.weights_sha256 << " both times\n";
+    if (!found.compared_file.empty())
+      std::cout << "weights " << found.compared_file << " compared\n";
     for (const std::string& one : found.problems)
       std::cout << "problem " << one << "\n";
     std::cout << (same ? "the same bits" : "NOT THE SAME") << std::endl;

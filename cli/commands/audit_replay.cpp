@@ -3,14 +3,12 @@
 #include "cli/commands/ending_signals.hpp"
 #include "cli/node/identity.hpp"
 #include "data/graph/temporary_folder.hpp"
-#include "data/model/safetensors.hpp"
 #include "monitor/logs/digest_log.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/job/job.hpp"
 #include "store/journal.hpp"
 #include "store/json_file.hpp"
-#include "store/json_lines.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -19,8 +17,9 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <thread>
@@ -50,6 +49,10 @@ json job_again(const fs::path& folder) {
   job["name"] = "replay";
   job["elastic"]["workers"] = 1;
   job["elastic"]["min_workers"] = 1;
+  // It leaves nothing, least of all where the run has put its own.
+  job["checkpoint"] = {{"every_steps", 1'000'000'000'000},
+                       {"every_s", 0},
+                       {"memory_every_s", 0}};
   job["faults"] = false;
   job["trace_samples"] = false;
   return job;
@@ -140,8 +143,34 @@ std::string last_line(const fs::path& log) {
   return out;
 }
 
-/// Trains it; throws where that does not end well.
-void train(const json& job, const fs::path& folder, const fs::path& room) {
+/// Whether a run has done a step, by its digests. Looks only where they have
+/// grown. A job may be much longer than a run of it that was stopped.
+class came_to {
+public:
+  /// Without a step it never has.
+  came_to(fs::path digests, std::optional<step_number> last)
+      : file_(std::move(digests)), last_(last) {}
+
+  bool operator()() {
+    std::error_code none;
+    const uintmax_t now = last_ ? fs::file_size(file_, none) : 0;
+    if (none || now == seen_)
+      return false;
+    seen_ = now;
+    const auto digests = monitor::read_digests(file_);
+    return !digests.empty() && digests.back().step >= last_;
+  }
+
+private:
+  fs::path file_;
+  std::optional<step_number> last_;
+  uintmax_t seen_ = 0;
+};
+
+/// Trains it, to the end or until it has digests of that step; throws where it
+/// does not get there.
+void train(const json& job, const fs::path& folder, const fs::path& room,
+           std::optional<step_number> until) {
   std::ofstream(room / "job.json") << json_text(job) << "\n";
   const fs::path run = room / "run";
   const fs::path log = room / "log";
@@ -149,6 +178,7 @@ void train(const json& job, const fs::path& folder, const fs::path& room) {
   other_run child({"run", (room / "job.json").string(), "--run-dir",
                    run.string(), "--no-progress"},
                   log);
+  came_to enough(run / "digests.jsonl", until);
   const std::string expected = content_of(folder);
   std::string content; // empty: the data are not prepared yet
   while (true) {
@@ -166,7 +196,11 @@ void train(const json& job, const fs::path& folder, const fs::path& room) {
     }
     if (signals.number() != 0)
       throw ballast_error(errc::stopped, "ended by a signal");
+    if (enough())
+      return;
     if (const auto status = child.wait(WNOHANG)) {
+      if (enough()) // and then it failed, as the run did
+        return;
       if (WIFEXITED(*status) && WEXITSTATUS(*status) == 0)
         return;
       throw ballast_error(errc::internal,
@@ -176,127 +210,31 @@ void train(const json& job, const fs::path& folder, const fs::path& room) {
   }
 }
 
-/// The first tensor that differs, empty: none.
-std::string first_other(const monitor::step_digests& was,
-                        const monitor::step_digests& is) {
-  for (size_t i = 0; i < std::min(was.tensors.size(), is.tensors.size()); ++i)
-    if (was.tensors[i] != is.tensors[i])
-      return was.tensors[i].first;
-  return was.tensors.size() == is.tensors.size() ? "" : "the list of tensors";
-}
-
-/// So many steps have digests, by the job.
-uint64_t digests_due(const json& job, uint64_t steps) {
-  const uint64_t every =
-      job.at(json::json_pointer("/train/digest_every_steps")).get<uint64_t>();
-  return every > 0 ? steps / every : 0;
-}
-
-void compare_digests(const fs::path& folder, const fs::path& run,
-                     replay_report& out) {
-  std::map<step_number, monitor::step_digests> again;
-  for (monitor::step_digests& one :
-       monitor::read_digests(run / "digests.jsonl"))
-    again.insert_or_assign(one.step, std::move(one));
-  for (const monitor::step_digests& was :
-       monitor::read_digests(folder / "digests.jsonl")) {
-    const auto is = again.find(was.step);
-    if (is == again.end())
-      continue;
-    ++out.digests_compared;
-    const std::string tensor = first_other(was, is->second);
-    if (tensor.empty())
-      continue;
-    out.problems.push_back("after step " + to_string(was.step) +
-                           " the parameters differ, first in '" + tensor +
-                           "'; all digests before it agree");
-    return;
-  }
-}
-
-/// The loss of each step, as its text.
-std::map<uint64_t, std::string> losses_of(const fs::path& run) {
-  const fs::path file = run / "steps.jsonl";
-  std::map<uint64_t, std::string> out;
-  const auto broken = [&](uint64_t line, const std::string& why) {
-    throw ballast_error(errc::run_dir_unusable, file.string() + " line " +
-                                                    std::to_string(line) +
-                                                    " is no step: " + why);
-  };
-  if (!store::for_each_json_line(
-          file,
-          [&](const json& one, uint64_t) {
-            out.insert_or_assign(one.at("step").get<uint64_t>(),
-                                 json_text(one.at("loss")));
-          },
-          broken))
-    throw ballast_error(errc::run_dir_unusable,
-                        file.string() + " cannot be read");
-  return out;
-}
-
-void compare_losses(const fs::path& folder, const fs::path& run,
-                    replay_report& out) {
-  const std::map<uint64_t, std::string> again = losses_of(run);
-  for (const auto& [step, loss] : losses_of(folder)) {
-    const auto is = again.find(step);
-    ++out.losses_compared;
-    if (is != again.end() && is->second == loss)
-      continue;
-    out.problems.push_back("the loss of step " + std::to_string(step) + " is " +
-                           (is == again.end() ? "not there" : is->second) +
-                           ", was " + loss + "; all before it agree");
-    return;
-  }
-}
-
-/// Of a run that has ended with a model.
-void compare_models(const fs::path& folder, const fs::path& run,
-                    replay_report& out) {
-  const json was = store::read_json_file(folder / "report.json");
-  const json is = store::read_json_file(run / "report.json");
-  if (!was.is_object() || was.value("state", "") != "done")
-    return;
-  const std::string expected = was.value("weights_sha256", "");
-  const std::string found =
-      is.is_object() ? is.value("weights_sha256", "") : "";
-  if (expected == found) {
-    out.weights_sha256 = found;
-    return;
-  }
-  std::string tensor;
-  const data::tensor_file before =
-      data::read_safetensors((folder / "model.safetensors").string());
-  const data::tensor_file after =
-      data::read_safetensors((run / "model.safetensors").string());
-  for (size_t i = 0; i < std::min(before.tensors.size(), after.tensors.size());
-       ++i) {
-    const auto& a = before.tensors[i].values;
-    const auto& b = after.tensors[i].values;
-    if (a.size() != b.size() ||
-        std::memcmp(a.data(), b.data(), a.size_bytes()) != 0) {
-      tensor = ", first '" + before.tensors[i].name + "'";
-      break;
-    }
-  }
-  out.problems.push_back("the model differs" + tensor + ": weights_sha256 is " +
-                         found + ", was " + expected);
-}
-
 } // namespace
 
 replay_report replay_run(const fs::path& folder) {
-  const json job = job_again(folder);
+  json job = job_again(folder);
   const store::journal_content journal = store::read_journal(folder);
   check_build(folder, journal);
   replay_report out;
   out.steps = value(journal.committed);
-  out.digests_due = digests_due(job, out.steps);
+  if (out.steps == 0)
+    throw ballast_error(errc::run_dir_unusable,
+                        folder.string() + " has no committed step to repeat");
+  const std::optional<left_behind> left =
+      what_it_left(folder, journal.committed);
+  std::optional<step_number> until;
+  json& every_steps = job["train"]["digest_every_steps"];
+  const auto every = every_steps.get<uint64_t>();
+  out.digests_due = every > 0 ? out.steps / every : 0;
+  if (!left || !left->is_end) {
+    until = journal.committed;
+    every_steps = std::gcd(std::gcd(every, out.steps),
+                           left ? value(left->after) : out.steps);
+  }
   const data::rows_folder room = data::rows_folder::make();
-  train(job, folder, room.path());
-  compare_digests(folder, room.path() / "run", out);
-  compare_losses(folder, room.path() / "run", out);
-  compare_models(folder, room.path() / "run", out);
+  train(job, folder, room.path(), until);
+  compare_runs(folder, room.path() / "run", left, out);
   return out;
 }
 

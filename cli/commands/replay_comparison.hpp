@@ -1,0 +1,42 @@
+/// What two runs of one reproducible job have in common: the run, and the one
+/// that trained it again. Reads their folders; any thread.
+#pragma once
+
+#include "runtime/base/ids.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace ballast::cli {
+
+struct replay_report {
+  uint64_t steps = 0;            // of the run
+  uint64_t losses_compared = 0;  // of as many of them
+  uint64_t tests_compared = 0;   // of the test part, after as many epochs
+  uint64_t digests_compared = 0; // after as many of them
+  uint64_t digests_due = 0;      // more: the run's file lacks some
+  std::string weights_sha256;    // of both; empty: the run has not ended
+  std::string compared_file;     // whose parameters were compared instead
+  /// What differs, the first step and tensor first; empty: nothing.
+  std::vector<std::string> problems;
+};
+
+/// The newest parameters of a run.
+struct left_behind {
+  std::filesystem::path file; // model.safetensors, or the state of a checkpoint
+  step_number after{};
+  bool is_end = false; // of the job, not of a run that was stopped
+};
+std::optional<left_behind> what_it_left(const std::filesystem::path& folder,
+                                        step_number committed);
+
+/// `run` has trained again what `folder` holds, with digests after the step of
+/// `left`. Throws ballast_error{run_dir_unusable}, which names file and line.
+void compare_runs(const std::filesystem::path& folder,
+                  const std::filesystem::path& run,
+                  const std::optional<left_behind>& left, replay_report& out);
+
+} // namespace ballast::cli
