@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """What it wins that gradients travel compressed, and what that costs.
 
-  ./dev bench compression [--repeats N] [--only PART] [--save] [--check]
+  ./dev bench compression [--repeats N] [--only PART] [--peers DIR] [--save] [--check]
 
 link      Two hosts (network namespaces) with 100 Mbit/s between them, one worker
           each, a gradient of 25 MB (emulated model): steps a second of each kind
           over those of none. At least 1.8 times (bf16), 3.3 (int8), 10 (topk,
           1 %), 8 (powersgd, rank 4). Needs root.
+hooks     The same two hosts, with 1 and 2 workers each, in turn with PyTorch's
+          DistributedDataParallel over Gloo with its own hooks and as large a
+          gradient: bf16 and powersgd at least as fast, bf16 with 2 workers a host
+          1.5 times.
 shared    Two workers in shared memory, the Fashion-MNIST mlp: `auto` at most 2 %
           slower than none.
 accuracy  Fashion-MNIST mlp, 3 epochs, 2 workers, 5 seeds: the mean within half a
@@ -17,10 +21,12 @@ Medians over the repeats, alternated.
 import json
 import os
 import statistics
+import subprocess
 
 from lib.measure import (
     ROOT,
     Ballast,
+    Peer,
     Scratch,
     arguments,
     run_parts,
@@ -30,7 +36,7 @@ from lib.measure import (
     table,
     warn_if_busy,
 )
-from lib.two_hosts import NotHere, train, two_hosts
+from lib.two_hosts import ADDRESSES, DEVICE, NotHere, command_on, train, two_hosts
 
 KINDS = {
     "none": {},
@@ -47,6 +53,7 @@ STEP_US = 20_000
 STEPS = {"none": 14, "bf16": 20, "int8": 30, "topk": 80, "powersgd": 80, "auto": 60}
 SKIP = {"auto": 20}  # its trial; of the others 2
 SLOWER_PERCENT_MAX = 2
+HOOKS = {"none": None, "bf16": {1: 1.0, 2: 1.5}, "powersgd": {1: 1.0, 2: 1.0}}  # by workers a host: times theirs
 SEEDS = 5
 POINTS_MAX = {"topk": 1.0}  # of 100, below none; of the others half of one
 
@@ -68,6 +75,15 @@ def emulated(steps):
     }
 
 
+def ours_ms(options, kind, workers, scratch, repeat):
+    job = os.path.join(scratch, f"{kind}.json")
+    with open(job, "w", encoding="utf-8") as out:
+        json.dump(emulated(STEPS[kind]), out)
+    folder = os.path.join(scratch, f"{kind}-{workers}-{repeat}")
+    t_ns = train(options.ballast, job, settings(kind), workers, folder, repeat % 2)
+    return step_times_ms(t_ns, SKIP.get(kind, 2))["mean_ms"]
+
+
 def link(options, verdicts):
     raw = {kind: [] for kind in KINDS}
     with Scratch() as scratch:
@@ -75,12 +91,7 @@ def link(options, verdicts):
             with two_hosts(None, MBIT, 0):
                 for repeat in range(options.repeats):
                     for kind in KINDS:
-                        job = os.path.join(scratch, f"{kind}.json")
-                        with open(job, "w", encoding="utf-8") as out:
-                            json.dump(emulated(STEPS[kind]), out)
-                        folder = os.path.join(scratch, f"{kind}-{repeat}")
-                        t_ns = train(options.ballast, job, settings(kind), 2, folder, repeat % 2)
-                        raw[kind].append(step_times_ms(t_ns, SKIP.get(kind, 2))["mean_ms"])
+                        raw[kind].append(ours_ms(options, kind, 2, scratch, repeat))
         except NotHere as why:
             say(f"link: {why}")
             return raw
@@ -93,6 +104,52 @@ def link(options, verdicts):
     table(rows)
     for kind, least in TIMES_MIN.items():
         verdicts.at_least(f"{kind}, {MBIT} Mbit/s", none / statistics.median(raw[kind]), least, "x none")
+    return raw
+
+
+def theirs_ms(peer, hook, ranks):
+    script = os.path.join(ROOT, "bench", "peers", "ddp_hooks.py")
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": DEVICE, "WORLD_SIZE": str(ranks)}
+    environment.update(MASTER_ADDR=ADDRESSES[0], MASTER_PORT="29500")
+    processes = [
+        subprocess.Popen(
+            command_on(rank % 2, peer.python, script, hook, PARAMETERS, STEP_US / 1000, STEPS[hook]),
+            env={**environment, "RANK": str(rank)}, stdout=subprocess.PIPE, text=True,
+        )
+        for rank in range(ranks)
+    ]
+    said = [one.communicate()[0] for one in processes]
+    if any(one.returncode for one in processes):
+        raise SystemExit("hooks: a rank of DDP failed; its last line says why")
+    return statistics.mean(json.loads(said[0].splitlines()[-1])["ms"][3:])
+
+
+def hooks(options, verdicts):
+    peer = Peer(options.peers)
+    raw = {}
+    if not peer.there():
+        return raw
+    with Scratch() as scratch:
+        try:
+            with two_hosts(None, MBIT, 0):
+                for repeat in range(options.repeats):
+                    for a_host in (1, 2):
+                        for kind in HOOKS:
+                            ours = ours_ms(options, kind, 2 * a_host, scratch, repeat)
+                            raw.setdefault(f"{kind}, {a_host} a host", []).append(ours)
+                            theirs = theirs_ms(peer, kind, 2 * a_host)
+                            raw.setdefault(f"{kind}, {a_host} a host, DDP", []).append(theirs)
+        except NotHere as why:
+            say(f"hooks: {why}")
+            return raw
+    rows = [("workers a host", "", "ms a step", "DDP's", "times")]
+    for a_host in (1, 2):
+        for kind, least in HOOKS.items():
+            ours, theirs = (statistics.median(raw[f"{kind}, {a_host} a host{who}"]) for who in ("", ", DDP"))
+            rows.append((a_host, kind, f"{ours:.0f}", f"{theirs:.0f}", f"{theirs / ours:.2f}"))
+            if least:
+                verdicts.at_least(f"{kind}, {a_host} a host, over DDP's hook", theirs / ours, least[a_host], "x")
+    table(rows)
     return raw
 
 
@@ -137,10 +194,11 @@ def kept(raw, digits):
 
 
 def main():
-    options = arguments(__doc__.splitlines()[0], ["link", "shared", "accuracy"])
+    options = arguments(__doc__.splitlines()[0], ["link", "hooks", "shared", "accuracy"])
     warn_if_busy()
     run_parts("compression", options, {
         "link": lambda verdicts: kept(link(options, verdicts), 2),
+        "hooks": lambda verdicts: kept(hooks(options, verdicts), 2),
         "shared": lambda verdicts: kept(shared(options, verdicts), 0),
         "accuracy": lambda verdicts: kept(accuracy(options, verdicts), 2),
     })
