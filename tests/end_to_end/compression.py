@@ -123,8 +123,11 @@ class Images(BallastTest):
         self.assertGreater(expected, 0.75)
         for name, kind in KINDS.items():
             with self.subTest(kind=name):
-                # 2,000 rows are tested: chance alone makes a point.
-                self.assertGreater(self.accuracy(kind), expected - 0.03)
+                # 2,000 rows are tested: chance alone makes a point. Of
+                # twenty values one is sent, so the others come late; in a
+                # short run that costs several points.
+                below = 0.08 if name == "topk" else 0.03
+                self.assertGreater(self.accuracy(kind), expected - below)
 
 
 if __name__ == "__main__":

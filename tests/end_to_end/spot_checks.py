@@ -50,6 +50,12 @@ class Flipped(Alike):
         return LiveRun(checked_job(workers), self.folder / "live",
                        self.environment["BALLAST_CACHE"])
 
+    def flip(self, live, world, worker, leaves):
+        """In that worker's gradients, once all train."""
+        live.wait_full(world, steps=5)
+        self.assertIsNone(live.post("flip_gradients", worker=worker,
+                                    leaves=leaves))
+
     def lost(self, run):
         return [one for one in read_lines(run / "events.jsonl")
                 if one["kind"] == "worker_lost"]
@@ -57,9 +63,7 @@ class Flipped(Alike):
     def test_one_of_three_is_excluded_before_the_step_is_applied(self):
         expected = self.unharmed()
         with self.live(3) as live:
-            live.wait_full(3, steps=5)
-            self.assertIsNone(live.post("flip_gradients", worker="w2",
-                                        leaves=1000000))
+            self.flip(live, 3, "w2", 1000000)
             self.assertEqual(live.process.wait(120), 0, live.process)
         self.expect_alike(expected, live.run)
         lost = self.lost(live.run)
@@ -70,8 +74,7 @@ class Flipped(Alike):
     def test_a_bit_that_flips_once_names_one_of_two(self):
         expected = self.unharmed()
         with self.live(2) as live:
-            live.wait_full(2, steps=5)
-            self.assertIsNone(live.post("flip_gradients", worker="w1", leaves=1))
+            self.flip(live, 2, "w1", 1)
             self.assertEqual(live.process.wait(120), 0, live.process)
         self.expect_alike(expected, live.run)
         self.assertEqual([one["worker"] for one in self.lost(live.run)], ["w1"])
@@ -82,8 +85,7 @@ class Flipped(Alike):
         expected = outcome(self.run_job(job))
         with LiveRun(job, self.folder / "live",
                      self.environment["BALLAST_CACHE"]) as live:
-            live.wait_full(1, steps=5)
-            self.assertIsNone(live.post("flip_gradients", worker="w1", leaves=1))
+            self.flip(live, 1, "w1", 1)
             self.assertEqual(live.process.wait(120), 0, live.process)
         self.expect_alike(expected, live.run)
         self.assertEqual(self.lost(live.run), [])
@@ -94,9 +96,7 @@ class Flipped(Alike):
     def test_two_that_cannot_say_who_errs_end_and_a_third_lets_them_go_on(self):
         expected = self.unharmed()
         with self.live(2) as live:
-            live.wait_full(2, steps=5)
-            self.assertIsNone(live.post("flip_gradients", worker="w2",
-                                        leaves=1000000))
+            self.flip(live, 2, "w2", 1000000)
             self.assertEqual(live.process.wait(120), 1, live.process)
         said = live.process.last_line
         for part in ("leaf", "of step", "worker w1", "worker w2",
