@@ -22,6 +22,18 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+/// Of a job, when its run goes on: how many, how patient, how often.
+constexpr const char* may_change[] = {"/elastic",
+                                      "/balance",
+                                      "/checkpoint",
+                                      "/faults",
+                                      "/name",
+                                      "/data/memory_mb",
+                                      "/data/disk_mb",
+                                      "/train/threads",
+                                      "/train/collective",
+                                      "/train/activation_checkpointing"};
+
 void for_each_line(const fs::path& file,
                    const std::function<void(const json&)>& use) {
   store::for_each_json_line(
@@ -149,6 +161,7 @@ coordinator::past_run read_past_run(const fs::path& folder,
   });
   out.undone = times_undone(folder / "undone.jsonl");
   out.committed = journal.committed;
+  out.probe = journal.probe;
   out.asked = journal.asked;
   for (const evaluation_report& one : journal.evaluations) {
     out.test = one;
@@ -170,11 +183,9 @@ job as_begun(const job& begun, job asked) {
 
 std::string cannot_go_on(const job& begun, const job& asked) {
   json before = to_json(begun), now = to_json(as_begun(begun, asked));
-  // How many, how patient, how often: that may change.
-  for (const char* free :
-       {"/elastic", "/balance", "/checkpoint", "/faults", "/name",
-        "/data/memory_mb", "/data/disk_mb", "/train/threads",
-        "/train/collective", "/train/activation_checkpointing"}) {
+  std::string may;
+  for (const char* free : may_change) {
+    may += std::string(may.empty() ? "" : ", ") + free;
     before.erase(free + 1);
     now.erase(free + 1);
     json::json_pointer where(free);
@@ -188,7 +199,7 @@ std::string cannot_go_on(const job& begun, const job& asked) {
     return {};
   return "the job differs from the one that the run began with at " +
          difference[0].value("path", "") +
-         "; only how it is run may change (elastic, balance, checkpoint)";
+         "; only how it is run may change: " + may;
 }
 
 } // namespace ballast::actors

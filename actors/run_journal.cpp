@@ -86,6 +86,10 @@ void run_journal::perform(const coordinator::journal_job& action) {
   open().record_job(to_json(action.what));
 }
 
+void run_journal::perform(const coordinator::journal_probe& what) {
+  open().record_probe(what.probe);
+}
+
 void run_journal::perform(const coordinator::journal_commit& what) {
   open().record_commit(what.step, what.epoch);
 }

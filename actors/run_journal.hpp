@@ -33,6 +33,7 @@ public:
   void perform(const coordinator::journal_effective& what);
   void perform(const coordinator::journal_requests& what);
   void perform(const coordinator::journal_job& what);
+  void perform(const coordinator::journal_probe& what);
   void perform(const coordinator::journal_commit& what);
   void perform(const coordinator::write_digests& what) {
     digests_.append(what.step, what.tensors, what.digests);

@@ -81,6 +81,9 @@ CREATE TABLE IF NOT EXISTS origin (
   identity TEXT NOT NULL,
   build TEXT NOT NULL,
   manifest TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS probe (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  digest TEXT NOT NULL);
 )sql";
 
 [[noreturn]] void contradiction(const std::string& what) {
@@ -240,6 +243,13 @@ void journal::record_job(const nlohmann::json& job) {
   state_->set(durable::now);
   sqlite::statement(*state_->db, "UPDATE run SET job = ?")
       .bind(1, json_text(job))
+      .run();
+}
+
+void journal::record_probe(const std::string& digest) {
+  state_->set(durable::now);
+  sqlite::statement(*state_->db, "INSERT INTO probe VALUES (1, ?)")
+      .bind(1, digest)
       .run();
 }
 

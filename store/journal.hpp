@@ -85,6 +85,7 @@ struct journaled_recovery {
 struct journal_content {
   ballast::term term{};
   std::optional<journaled_run> run;
+  std::string probe; // digest; empty: none was asked for, or nobody told yet
   std::vector<journaled_generation> generations; // ascending
   std::vector<journaled_plan> plans;             // ascending by number
   coordinator::standing_requests asked;
@@ -119,6 +120,8 @@ public:
   void record_run(const journaled_run& run);
   /// The job of that run, from now on.
   void record_job(const nlohmann::json& job);
+  /// What its workers make of the probe. Once per run directory.
+  void record_probe(const std::string& digest);
   /// A membership and its plan in one transaction, so that a recovery waits for
   /// the disk once.
   void record_change(const journaled_generation& membership,

@@ -77,6 +77,13 @@ void read_requests(sqlite::connection& on, journal_content& out) {
                     .get<coordinator::standing_requests>();
 }
 
+std::string read_probe(sqlite::connection& on) {
+  if (!has_table(on, "probe"))
+    return {};
+  sqlite::statement query(on, "SELECT digest FROM probe");
+  return query.step() ? query.text(0) : std::string();
+}
+
 void read_origin(sqlite::connection& on, journaled_run& out) {
   if (!has_table(on, "origin"))
     return;
@@ -158,6 +165,7 @@ journal_content read_all(sqlite::connection& on) {
     }
     if (out.run)
       read_origin(on, *out.run);
+    out.probe = read_probe(on);
     read_generations(on, out);
     read_plans(on, out);
     read_requests(on, out);

@@ -12,19 +12,23 @@ namespace ballast::gpu {
 namespace {
 
 constexpr uint64_t probe_seed = 0x70726f6265;
-constexpr uint32_t probe_rows = 8;
+/// Libraries choose their products by the sizes: as many rows as a leaf of the
+/// run has, up to so many.
+constexpr uint64_t rows_max = 256;
 
 struct made_up_rows {
   std::vector<float> features;
   std::vector<int64_t> labels;
   std::vector<float> targets;
-  std::vector<uint64_t> ids;
+  std::vector<uint64_t> ids; // as many as rows
 };
 
-made_up_rows rows_of(const ledger::row_shape& row) {
+made_up_rows rows_of(const train_spec& how, const ledger::row_shape& row) {
   constexpr counter_random random(probe_seed, 0);
+  const auto rows = uint32_t(
+      std::clamp<uint64_t>(how.global_batch / how.leaves, 1, rows_max));
   made_up_rows out;
-  for (uint32_t r = 0; r < probe_rows; ++r) {
+  for (uint32_t r = 0; r < rows; ++r) {
     for (uint32_t i = 0; i < row.features; ++i) {
       const uint64_t at = uint64_t{r} * row.features + i;
       out.features.push_back(row.vocabulary > 0
@@ -32,7 +36,7 @@ made_up_rows rows_of(const ledger::row_shape& row) {
                                  : float(random.unit(at)));
     }
     out.labels.push_back(int64_t(row.classes > 0 ? r % row.classes : 0));
-    out.targets.push_back(float(r) / float(probe_rows));
+    out.targets.push_back(float(r) / float(rows));
     out.ids.push_back(r);
   }
   return out;
@@ -43,7 +47,7 @@ made_up_rows rows_of(const ledger::row_shape& row) {
 std::string probe_leaf(const job& what, const ledger::row_shape& row, model& of,
                        std::span<float> parameters,
                        std::span<float> gradients) {
-  const made_up_rows rows = rows_of(row);
+  const made_up_rows rows = rows_of(what.train, row);
   std::fill(gradients.begin(), gradients.end(), 0.0F);
   of.bind(parameters, gradients);
   const bool classes = what.train.loss == loss_kind::cross_entropy;
@@ -51,7 +55,7 @@ std::string probe_leaf(const job& what, const ledger::row_shape& row, model& of,
                          .labels = classes ? rows.labels.data() : nullptr,
                          .targets = classes ? nullptr : rows.targets.data(),
                          .sample_ids = rows.ids.data(),
-                         .rows = probe_rows};
+                         .rows = uint32_t(rows.ids.size())};
   const double loss = of.accumulate(batch, probe_seed, nullptr);
   std::vector<float> statistics(of.statistics_count());
   of.take_statistics(statistics);

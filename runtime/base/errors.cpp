@@ -91,13 +91,17 @@ constexpr std::array catalogue{
     error_entry{errc::digest_mismatch, "digest_mismatch", 1,
                 "two processes disagree on who consumed which samples",
                 "keep the run directory and report it: this is a defect"},
-    error_entry{errc::other_bits, "other_bits", 1,
+    error_entry{errc::unlike_workers, "unlike_workers", 2,
                 "a worker of a run with the reduction canonical computes other "
-                "bits than the others, or has other parameters; or workers "
-                "with train.compression have other sums",
-                "the message names the workers where that is known: `ballast "
-                "doctor` on each shows what differs; where it came up in the "
-                "midst of the run, test their memory and cores"},
+                "bits than the others, or than the run before it was resumed: "
+                "another kind of CPU, another library, an environment variable",
+                "`ballast doctor` on each machine shows what differs; take "
+                "machines that are alike, or leave train.reduction out"},
+    error_entry{errc::other_bits, "other_bits", 1,
+                "in the midst of a run with the reduction canonical a worker "
+                "computed other bits than another, or has other parameters; "
+                "or workers with train.compression have other sums",
+                "test memory and cores of the workers that the message names"},
     error_entry{errc::stopped, "stopped", 130,
                 "ended by Ctrl-C or SIGTERM before the last step; the model "
                 "so far is written. After `ballast ctl stop` the exit code is "

@@ -36,7 +36,8 @@ enum class errc : uint8_t {
   non_finite_parameter,
   poison_sample,   // workers die whenever this sample is in flight
   digest_mismatch, // two processes disagree on consumed samples
-  other_bits,      // workers of a reproducible run do not compute alike
+  unlike_workers,  // workers of a reproducible run do not compute alike
+  other_bits,      // found while it trains: one erred
   stopped,         // ended by a signal
   other_run,       // a worker of a run that this coordinator does not lead
   internal,

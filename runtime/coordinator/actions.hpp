@@ -183,11 +183,11 @@ struct action
     : std::variant<
           prepare_data, balance::place_shares, journal_change, journal_offer,
           journal_effective, journal_commit, journal_requests, journal_job,
-          apply_balance, send_assignment, send_connect, send_fence, send_plan,
-          send_fetch, observe_load, send_command, expel, start_worker,
-          write_steps, write_digests, write_event, write_workers, fetch_model,
-          publish_model, fetch_checkpoint, open_memory, refuse_checkpoint,
-          serve_checkpoint, undo_steps, give_up, end_run> {
+          journal_probe, apply_balance, send_assignment, send_connect,
+          send_fence, send_plan, send_fetch, observe_load, send_command, expel,
+          start_worker, write_steps, write_digests, write_event, write_workers,
+          fetch_model, publish_model, fetch_checkpoint, open_memory,
+          refuse_checkpoint, serve_checkpoint, undo_steps, give_up, end_run> {
   using variant::variant;
   action(const action& other);
   action(action&& other) noexcept;

@@ -8,19 +8,35 @@
 
 namespace ballast::coordinator {
 
-bool computes_other_bits(coordinator_parts& p, const worker_loaded& message,
-                         instant now) {
+bool refuse_unlike(coordinator_parts& p, const worker_loaded& message,
+                   instant now) {
   const std::string& name = p.nodes.name_of(message.worker);
-  std::string why = p.run.bits.other_probe(name, message.probe);
+  std::string why = p.run.bits.unlike({message.worker, name, message.probe});
   if (why.empty())
     return false;
-  worker_failed failed;
-  failed.worker = message.worker;
-  failed.generation = message.generation;
-  failed.code = errc::other_bits;
-  failed.message = std::move(why);
-  on(p, failed, now);
+  p.run.links.newcomer_failed(name + ": " + why, now);
+  dismiss(p, message.worker, {errc::unlike_workers, std::move(why)}, now);
   return true;
+}
+
+bool begin_alike(coordinator_parts& p, const generation_state& members,
+                 instant now) {
+  std::vector<equal_bits::probed> all;
+  for (size_t rank = 0; rank < members.workers.size(); ++rank)
+    all.push_back({members.workers[rank],
+                   p.nodes.name_of(members.workers[rank]),
+                   members.probes[rank]});
+  const equal_bits::finding found = p.run.bits.begin_with(all);
+  if (found.undecided) {
+    fail(p, {errc::unlike_workers, "worker " + found.why, {}});
+    return false;
+  }
+  if (found.first)
+    p.out.put(journal_probe{p.run.bits.probe()});
+  for (const equal_bits::probed& one : all)
+    if (std::string why = p.run.bits.unlike(one); !why.empty())
+      dismiss(p, one.who, {errc::unlike_workers, std::move(why)}, now);
+  return found.odd.empty();
 }
 
 namespace {
@@ -43,7 +59,9 @@ void on(coordinator_parts& p, const parameters_digested& message, instant now) {
   const equal_bits::finding found =
       p.run.bits.take(message, p.nodes.name_of(message.worker),
                       p.members.members()->workers.size());
-  if (found.first)
+  // Others come with a copy of the state, at any step.
+  const uint32_t every = p.run.spec.job.train.digest_every_steps;
+  if (found.first && every > 0 && value(message.step) % every == 0)
     p.out.put(write_digests{message.step, message.tensors, message.digests});
   if (found.undecided)
     return fail(p, {errc::other_bits,

@@ -1,6 +1,7 @@
 #include "runtime/coordinator/equal_bits.hpp"
 
 #include <algorithm>
+#include <map>
 
 namespace ballast::coordinator {
 
@@ -13,22 +14,48 @@ constexpr uint32_t retries_max = 3;
 
 } // namespace
 
-std::string equal_bits::other_probe(const std::string& name,
-                                    const std::string& probe) {
-  if (probe.empty())
+std::string equal_bits::unlike(const probed& one) const {
+  if (probe_.empty() || one.digest == probe_)
     return {};
-  if (probe_.empty()) {
-    probe_ = probe;
-    probed_first_ = name;
-  }
-  if (probe == probe_)
-    return {};
-  return "computes other bits than " + probed_first_ +
-         " of the same rows and parameters (" + probe + ", not " + probe_ +
+  return "computes other bits than " +
+         (probed_by_.empty() ? "this run did before" : probed_by_) +
+         " of the same rows and parameters (" + one.digest + ", not " + probe_ +
          "), so the run could not end with the same weights: another kind of "
          "CPU, another build or library, or an environment variable of a "
-         "library (MKL_*, OMP_*, DNNL_*, ATEN_*) on one of the two; compare "
-         "what `ballast doctor` prints on both";
+         "library (MKL_*, OMP_*, DNNL_*, ONEDNN_*, ATEN_*); compare what "
+         "`ballast doctor` prints on both";
+}
+
+equal_bits::finding equal_bits::begin_with(const std::vector<probed>& all) {
+  finding out;
+  std::map<std::string, size_t> votes;
+  for (const probed& one : all)
+    if (!one.digest.empty())
+      ++votes[one.digest];
+  if (votes.empty())
+    return out;
+  out.first = probe_.empty();
+  if (out.first) {
+    const auto more = [](const auto& a, const auto& b) {
+      return a.second < b.second;
+    };
+    const auto most = std::max_element(votes.begin(), votes.end(), more);
+    out.undecided = std::count_if(votes.begin(), votes.end(), [&](auto& one) {
+                      return one.second == most->second;
+                    }) > 1;
+    probe_ = out.undecided ? all.front().digest : most->first;
+  }
+  for (const probed& one : all)
+    if (one.digest == probe_ && probed_by_.empty())
+      probed_by_ = one.name;
+  for (const probed& one : all)
+    if (one.digest != probe_) {
+      out.odd.push_back(one.who);
+      if (out.why.empty())
+        out.why = one.name + " " + unlike(one);
+    }
+  out.undecided = out.undecided || out.odd.size() == all.size();
+  return out;
 }
 
 equal_bits::finding equal_bits::take(const parameters_digested& what,

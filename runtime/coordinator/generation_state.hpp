@@ -26,6 +26,7 @@ struct generation_state {
   std::vector<share_summary> shares;       // by rank
   std::vector<std::string> addresses;      // by rank, empty until loaded
   std::vector<std::string> data_addresses; // by rank, likewise
+  std::vector<std::string> probes;         // by rank, likewise: equal_bits.hpp
   ledger::commit_tracker commits;
   /// The one before a switch: its last reports may come after the switch.
   ballast::generation before{};
@@ -44,7 +45,8 @@ struct generation_state {
   generation_state(ballast::generation of, std::vector<worker_id> ranks,
                    ledger::commit_tracker steps)
       : number(of), workers(std::move(ranks)), addresses(workers.size()),
-        data_addresses(workers.size()), commits(std::move(steps)) {}
+        data_addresses(workers.size()), probes(workers.size()),
+        commits(std::move(steps)) {}
 
   bool holds(worker_id who) const { return rank_of(who) < workers.size(); }
   /// The number of workers where it is none of them.
@@ -62,6 +64,7 @@ struct generation_state {
     loaded += addresses[rank].empty() ? 1 : 0;
     addresses[rank] = message.collective_address;
     data_addresses[rank] = message.data_address;
+    probes[rank] = message.probe;
     loaded -= addresses[rank].empty() ? 1 : 0;
   }
 

@@ -198,18 +198,17 @@ void on(coordinator_parts& p, const no_room_found& what, instant) {
 
 template <>
 void on(coordinator_parts& p, const worker_loaded& message, instant now) {
-  if ((p.members.change_beside(message.generation) ||
-       p.members.member(message.worker, message.generation)) &&
-      computes_other_bits(p, message, now))
+  if (auto* change = p.members.change_beside(message.generation)) {
+    if (change->holds(message.worker) && !refuse_unlike(p, message, now))
+      change_loaded(p, *change, message);
     return;
-  if (auto* change = p.members.change_beside(message.generation))
-    return change_loaded(p, *change, message);
+  }
   opening* s = p.members.in<opening>();
   if (!s || !p.members.member(message.worker, message.generation))
     return;
   generation_state& members = s->members;
   members.listens(members.rank_of(message.worker), message);
-  if (!members.all_loaded())
+  if (!members.all_loaded() || !begin_alike(p, members, now))
     return;
   consider_memory(p, message.state_bytes);
   if (s->recovery)

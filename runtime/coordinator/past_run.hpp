@@ -63,6 +63,7 @@ struct past_run {
   std::optional<std::set<std::string>> alive;
   /// A user says that it is to go on, not whoever watched over it all the time.
   bool asked_again = false;
+  std::string probe; // of its workers; empty: none is known
   standing_requests asked;
   balance_account balance; // without its state
 };

@@ -87,6 +87,7 @@ failure take_over(coordinator_parts& p, past_run past, term life,
   p.out.put(prepare_data{past.begun});
   note_given(p, past);
   p.run.balance.restore(past.balance);
+  p.run.bits.restore(past.probe);
   p.staff.take_over(past.asked.workers_of(past.what), !past.plans.empty());
   take_over_requests(p, past, begun_step);
   p.members.become(preparing{std::move(past)});

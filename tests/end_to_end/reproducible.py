@@ -94,7 +94,7 @@ class Reproducible(Alike):
                           self.run_job(table_job(3, **job)))
 
 
-class Replayed(Alike):
+class Replayed(Resume, Alike):
     """`ballast audit --replay`."""
 
     def test_a_run_of_three_workers_is_the_same_on_one(self):
@@ -127,6 +127,48 @@ class Replayed(Alike):
         lines[6] = json.dumps(one)
         (run / "steps.jsonl").write_text("\n".join(lines))
         self.refused(1, "the loss of step 7", "audit", run, "--replay")
+
+    def test_a_stopped_run_is_repeated_up_to_where_it_was(self):
+        """Its job would go on for hours."""
+        run = self.stopped(table_job(2, train={"epochs": 1000000},
+                                     checkpoint={"every_steps": 10,
+                                                 "every_s": 0}))
+        found = json.loads(
+            self.ballast("audit", run, "--replay", "--json").out)
+        self.assertTrue(found["same"], found)
+        self.assertEqual(found["losses_compared"], found["steps"])
+        self.assertTrue(found["compared_file"].endswith("model.safetensors"),
+                        found)
+        self.flip_in(run / "model.safetensors")
+        self.refused(1, ["model.safetensors", "has other parameters"], "audit",
+                     run, "--replay")
+
+    def test_the_newest_checkpoint_of_a_run_that_died_is_compared(self):
+        run = self.killed(table_job(2, train={"epochs": 1000000},
+                                    checkpoint={"every_steps": 10,
+                                                "every_s": 0}))
+        found = json.loads(
+            self.ballast("audit", run, "--replay", "--json").out)
+        self.assertTrue(found["same"], found)
+        self.assertIn("checkpoints/step-", found["compared_file"])
+
+    def flip_in(self, file):
+        """A bit of its last tensor."""
+        content = bytearray(file.read_bytes())
+        content[-2] ^= 1
+        file.write_bytes(content)
+
+    def test_another_test_loss_is_named(self):
+        run = self.run_job(table_job(2, train={"digest_every_steps": 0}))
+        lines = (run / "events.jsonl").read_text().split("\n")
+        at = next(i for i, line in enumerate(lines)
+                  if '"kind":"evaluation"' in line)
+        one = json.loads(lines[at])
+        one["test_loss"] += 1e-6
+        lines[at] = json.dumps(one)
+        (run / "events.jsonl").write_text("\n".join(lines))
+        self.refused(1, "the test part after epoch 1", "audit", run,
+                     "--replay")
 
     def test_a_copied_run_directory_will_do(self):
         run = self.run_job(table_job(2))
@@ -188,10 +230,9 @@ class HandMade:
         self.url = lead.said(r"http (\S+)")[1]
 
     def node(self, name, environment=()):
-        before = dict(self.test.environment)
-        self.test.environment.update(environment)
-        one = self.test.start("node", "--join", self.address, "--name", name)
-        self.test.environment = before
+        with self.test.environment_of(environment):
+            one = self.test.start("node", "--join", self.address, "--name",
+                                  name)
         one.said("joined as", "err")
         return one
 
@@ -248,7 +289,7 @@ class Refused(Resume, Alike):
         before = digest(run)
         job = read_json(run / "job.json")
         local = merged(job, {"train": {"order": "local"}})
-        for name in ("leaves", "reduction", "digest_every_steps"):
+        for name in ("leaves", "reduction", "kernels", "digest_every_steps"):
             del local["train"][name]
         for pointer, other in (
                 ("/seed", merged(job, {"seed": 6})),
@@ -266,19 +307,67 @@ class Refused(Resume, Alike):
                      "ATEN_*", "ballast doctor"):
             self.assertIn(part, text)
 
-    def test_a_worker_that_computes_other_bits(self):
+    def test_two_workers_that_compute_other_bits(self):
+        """Nobody can say which is right."""
         cluster = HandMade(self)
         cluster.node("like")
         cluster.node("unlike", OTHER_BITS)
-        one = self.refused(1, "reproducible-1 failed", *cluster.submit(
+        one = self.refused(2, "reproducible-1 failed", *cluster.submit(
             table_job(2, model=WIDE)))
-        # Of two nobody can say which is right: the second one to tell is named.
-        second = "unlike" if "worker unlike" in one.last_line else "like"
-        first = {"like": "unlike", "unlike": "like"}[second]
-        self.says_who_computes_other_bits(one.last_line, f"worker {second} ",
-                                          first)
+        named = "unlike" if "worker unlike" in one.last_line else "like"
+        other = {"like": "unlike", "unlike": "like"}[named]
+        self.says_who_computes_other_bits(one.last_line, f"worker {named} ",
+                                          other)
         self.assertEqual(read_lines(cluster.runs / "reproducible-1" /
                                     "steps.jsonl"), [])
+
+    def test_one_of_three_that_computes_other_bits(self):
+        """The two others go on."""
+        job = table_job(3, model=WIDE)
+        expected = outcome(self.run_job(table_job(1, model=WIDE)))
+        cluster = HandMade(self)
+        unlike = cluster.node("unlike", OTHER_BITS)
+        for name in ("a", "b"):
+            cluster.node(name)
+        submitted = self.start(*cluster.submit(job))
+        unlike.said("computes other bits than [ab] ", "err", 60)
+        self.assertEqual(submitted.wait(60), 0, submitted)
+        self.expect_alike(expected, cluster.runs / "reproducible-1")
+
+    def test_a_resume_where_all_compute_other_bits(self):
+        job = table_job(2, model=WIDE, train={"epochs": 60}, checkpoint={
+            "every_steps": 10, "every_s": 0})
+        expected = outcome(self.run_job(merged(job, {"elastic": {
+            "workers": 1}})))
+        run = self.stopped(job)
+        steps = self.committed(run)
+        with self.environment_of(OTHER_BITS):
+            again = self.resume_dir(run)
+            self.assertEqual(again.wait(60), 2, again)
+        self.says_who_computes_other_bits(again.last_line, "worker w",
+                                          "this run did before")
+        self.assertEqual(self.committed(run), steps)
+        self.ballast("run", "--resume", run, "--no-progress")
+        self.expect_alike(expected, run)
+
+    @contextlib.contextmanager
+    def environment_of(self, more):
+        before = dict(self.environment)
+        self.environment.update(more)
+        yield
+        self.environment = before
+
+    def test_portable_kernels_on_machines_that_are_not_alike(self):
+        """One has AVX2 at most, and another environment."""
+        job = table_job(2, model=WIDE, train={"kernels": "portable"})
+        expected = outcome(self.run_job(merged(job, {"elastic": {
+            "workers": 1}})))
+        cluster = HandMade(self)
+        cluster.node("new")
+        cluster.node("old", {**OTHER_BITS, "MKL_ENABLE_INSTRUCTIONS": "AVX2"})
+        submitted = self.start(*cluster.submit(job))
+        self.assertEqual(submitted.wait(60), 0, submitted)
+        self.expect_alike(expected, cluster.runs / "reproducible-1")
 
     def slow_down(self, cluster, factor):
         self.ballast("ctl", "slow_worker", "worker=like", f"factor={factor}",

@@ -56,6 +56,7 @@ struct cluster::performer {
   void operator()(const coordinator::journal_job& decided) {
     in.what_ = decided.what;
   }
+  void operator()(const coordinator::journal_probe&) {}
   void operator()(const coordinator::apply_balance&) {}
 
   void operator()(const coordinator::write_event& line) {

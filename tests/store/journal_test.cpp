@@ -268,6 +268,16 @@ TEST(journal, says_why_it_cannot_be_read) {
                  errc::run_dir_unusable, "not a database");
 }
 
+TEST(journal, keeps_the_probe_of_a_run) {
+  temp_folder folder;
+  {
+    journal book = journal::open_for_writing(folder.path());
+    EXPECT_EQ(book.content().probe, "");
+    book.record_probe("4cb9");
+  }
+  EXPECT_EQ(read_journal(folder.path()).probe, "4cb9");
+}
+
 TEST(journal, keeps_what_a_takeover_must_know_of_what_was_told) {
   temp_folder folder;
   uint64_t began = 0;

@@ -119,17 +119,18 @@ public:
 
   /// All have loaded, then all are ready.
   actions join_ranks() {
-    const generation_state& members = *core.generation();
-    generation gen = members.number;
-    actions out;
-    for (worker_id who : members.workers)
-      out = core.take(worker_loaded{who, gen, "c" + to_string(who),
-                                    "d" + to_string(who), 1000},
-                      now);
-    for (worker_id who : core.generation()->workers)
-      begun = core.take(
-          worker_ready{who, gen, core.generation()->commits.base()}, now);
-    return out;
+    const generation gen = core.generation()->number;
+    const auto ranks = core.generation()->workers;
+    for (size_t rank = 0; rank < ranks.size(); ++rank) {
+      const std::string id = to_string(ranks[rank]);
+      loaded = core.take(worker_loaded{ranks[rank], gen, "c" + id, "d" + id,
+                                       1000, probe ? probe(rank) : ""},
+                         now);
+    }
+    for (worker_id who : ranks)
+      if (const auto* of = core.generation())
+        begun = core.take(worker_ready{who, gen, of->commits.base()}, now);
+    return loaded;
   }
 
   /// Survivors answer the fence and go on; the actions of the decision.
@@ -187,14 +188,13 @@ public:
 
   played_coordinator core;
   instant now{};
-  uint64_t batch = 50;
+  uint64_t batch = 50, chunk_bytes = 0;
   model_kind model = model_kind::emulated;
   checkpoint_spec checkpoint;
-  uint64_t chunk_bytes = 0;
   std::function<void(worker_hello&)> dress; // what else a node says
+  std::function<std::string(size_t)> probe; // of a rank that is loaded
   std::vector<worker_id> workers;
-  actions assigned; // once it was placed
-  actions begun;    // once all were ready
+  actions assigned, loaded, begun; // once all were placed, loaded, ready
 };
 
 } // namespace ballast::coordinator

@@ -23,19 +23,64 @@ parameters_digested digests(uint32_t who, uint64_t step,
           std::move(of)};
 }
 
-TEST(equal_bits, take_the_first_probe_for_that_of_all) {
-  equal_bits bits;
-  EXPECT_EQ(bits.other_probe("w1", "aa"), "");
-  EXPECT_EQ(bits.other_probe("w2", "aa"), "");
-  EXPECT_THAT(bits.other_probe("w3", "bb"),
-              HasSubstr("computes other bits than w1"));
-  EXPECT_EQ(bits.other_probe("w4", "aa"), "");
+std::vector<equal_bits::probed> told(std::vector<std::string> digests) {
+  std::vector<equal_bits::probed> out;
+  for (const std::string& one : digests) {
+    const auto id = uint32_t(out.size() + 1);
+    out.push_back({worker_id(id), "w" + std::to_string(id), one});
+  }
+  return out;
 }
 
-TEST(equal_bits, ask_nothing_of_jobs_without_a_probe) {
+TEST(equal_bits, are_those_of_most_workers_that_a_run_begins_with) {
   equal_bits bits;
-  EXPECT_EQ(bits.other_probe("w1", ""), "");
-  EXPECT_EQ(bits.other_probe("w2", ""), "");
+  const equal_bits::finding found = bits.begin_with(told({"bb", "aa", "aa"}));
+  EXPECT_TRUE(found.first);
+  EXPECT_FALSE(found.undecided);
+  EXPECT_EQ(bits.probe(), "aa");
+  EXPECT_THAT(found.odd, ElementsAre(worker_id(1)));
+  EXPECT_THAT(found.why, HasSubstr("w1 computes other bits than w2"));
+  EXPECT_EQ(bits.unlike({worker_id(4), "w4", "aa"}), "");
+  EXPECT_THAT(bits.unlike({worker_id(5), "w5", "bb"}),
+              HasSubstr("computes other bits than w2"));
+}
+
+TEST(equal_bits, are_nobodys_where_as_many_have_these_as_those) {
+  for (auto digests : {told({"aa", "bb"}), told({"aa", "bb", "bb", "aa"}),
+                       told({"aa", "bb", "cc"})}) {
+    equal_bits bits;
+    const equal_bits::finding found = bits.begin_with(digests);
+    EXPECT_TRUE(found.undecided);
+    EXPECT_THAT(found.why, HasSubstr("w2 computes other bits than w1"));
+  }
+}
+
+TEST(equal_bits, stay_those_of_the_run_in_its_next_life) {
+  equal_bits bits;
+  bits.restore("aa");
+  equal_bits::finding found = bits.begin_with(told({"bb", "bb", "aa"}));
+  EXPECT_FALSE(found.first);
+  EXPECT_FALSE(found.undecided);
+  EXPECT_THAT(found.odd, ElementsAre(worker_id(1), worker_id(2)));
+  EXPECT_THAT(found.why, HasSubstr("w1 computes other bits than w3"));
+}
+
+TEST(equal_bits, cannot_be_had_of_workers_that_all_compute_others) {
+  equal_bits bits;
+  bits.restore("aa");
+  const equal_bits::finding found = bits.begin_with(told({"bb", "bb"}));
+  EXPECT_TRUE(found.undecided);
+  EXPECT_THAT(found.why,
+              HasSubstr("w1 computes other bits than this run did before"));
+}
+
+TEST(equal_bits, are_not_asked_of_jobs_without_a_probe) {
+  equal_bits bits;
+  const equal_bits::finding found = bits.begin_with(told({"", ""}));
+  EXPECT_FALSE(found.first);
+  EXPECT_FALSE(found.undecided);
+  EXPECT_THAT(found.odd, IsEmpty());
+  EXPECT_EQ(bits.unlike({worker_id(3), "w3", ""}), "");
 }
 
 TEST(equal_bits, tell_of_a_step_once) {
@@ -126,6 +171,49 @@ TEST(equal_bits, tell_who_erred_in_which_leaf_of_which_step) {
   found = equal_bits().take(what, ranks, named);
   EXPECT_TRUE(found.undecided);
   EXPECT_EQ(found.why, "leaf 5 of step 50: w4 computed other bits than w5");
+}
+
+/// A run whose workers tell what they make of the probe.
+class probed_run : public ::testing::Test {
+protected:
+  /// The first generation is loaded.
+  actions load(const std::vector<std::string>& probes) {
+    std::vector<std::string> names;
+    for (size_t w = 1; w <= probes.size(); ++w)
+      names.push_back("w" + std::to_string(w));
+    d_.probe = [&](size_t rank) { return probes[rank]; };
+    d_.train(names);
+    return d_.loaded;
+  }
+
+  driver d_;
+};
+
+TEST_F(probed_run, journals_the_probe_and_connects) {
+  const actions out = load({"aa", "aa"});
+  ASSERT_EQ(pick<journal_probe>(out).size(), 1u);
+  EXPECT_EQ(pick<journal_probe>(out)[0].probe, "aa");
+  EXPECT_EQ(pick<send_connect>(out).size(), 2u);
+}
+
+TEST_F(probed_run, goes_on_without_the_odd_one_of_three) {
+  const actions out = load({"bb", "aa", "aa"});
+  const auto lost = told<events::worker_lost>(out);
+  ASSERT_EQ(lost.size(), 1u);
+  EXPECT_EQ(lost[0].worker, "w1");
+  EXPECT_THAT(ballast::describe(lost[0].cause),
+              HasSubstr("computes other bits than w2"));
+  EXPECT_TRUE(pick<send_connect>(out).empty());
+  EXPECT_TRUE(pick<end_run>(out).empty());
+}
+
+TEST_F(probed_run, of_two_that_differ_ends_before_it_begins) {
+  const actions out = load({"aa", "bb"});
+  ASSERT_EQ(pick<end_run>(out).size(), 1u);
+  EXPECT_EQ(pick<end_run>(out)[0].exit_code, 2);
+  EXPECT_THAT(pick<end_run>(out)[0].reason,
+              HasSubstr("worker w2 computes other bits than w1"));
+  EXPECT_TRUE(pick<journal_probe>(out).empty());
 }
 
 /// A run of so many workers that hears of a leaf.

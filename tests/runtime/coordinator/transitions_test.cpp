@@ -301,7 +301,7 @@ const std::map<std::string, std::function<played(scene&)>> events_played{
     {"digested",
      [](scene& in) {
        return take(in, parameters_digested{
-                           in.who, in.gen, step_number{2}, {"weight"}, {7}});
+                           in.who, in.gen, step_number{50}, {"weight"}, {7}});
      }},
     {"contradicted",
      [](scene& in) {
