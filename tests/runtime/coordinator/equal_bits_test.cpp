@@ -46,8 +46,9 @@ TEST(equal_bits, are_those_of_most_workers_that_a_run_begins_with) {
 }
 
 TEST(equal_bits, are_nobodys_where_as_many_have_these_as_those) {
-  for (auto digests : {told({"aa", "bb"}), told({"aa", "bb", "bb", "aa"}),
-                       told({"aa", "bb", "cc"})}) {
+  for (const auto& digests :
+       {told({"aa", "bb"}), told({"aa", "bb", "bb", "aa"}),
+        told({"aa", "bb", "cc"})}) {
     equal_bits bits;
     const equal_bits::finding found = bits.begin_with(digests);
     EXPECT_TRUE(found.undecided);
