@@ -17,11 +17,15 @@ CHECKPOINT = re.compile(r"checkpoints/step-(\d+)/(.*)")
 def digest(run):
     """path in the run directory -> (size, sha256, content)."""
     out = {}
-    for path in sorted(pathlib.Path(run).rglob("*")):
-        if path.is_file():
-            content = path.read_bytes()
-            out[str(path.relative_to(run))] = (
-                len(content), hashlib.sha256(content).hexdigest(), content)
+    # A run that goes on moves lines into files that were not there before;
+    # reading large ones takes so long.
+    for _ in range(2):
+        for path in sorted(pathlib.Path(run).rglob("*")):
+            name = str(path.relative_to(run))
+            if name not in out and path.is_file():
+                content = path.read_bytes()
+                out[name] = (len(content), hashlib.sha256(content).hexdigest(),
+                             content)
     return out
 
 
@@ -33,14 +37,14 @@ def moved_to(after, name, sha256):
                 pathlib.PurePath(other).parent == folder or "aside-" in other)]
 
 
-def steps_kept(before, after):
-    """Every line that was in steps.jsonl is there, or in undone.jsonl, or in a
-    file of damaged lines."""
+def steps_gone(before, after):
+    """The lines that were in steps.jsonl and are neither there nor in
+    undone.jsonl nor in a file of damaged lines."""
     lines = set()
     for name, (_, _, content) in after.items():
         if name in ("steps.jsonl", "undone.jsonl") or ".damaged-" in name:
             lines.update(content.split(b"\n"))
-    return all(line in lines for line in before.split(b"\n")[:-1])
+    return [line for line in before.split(b"\n")[:-1] if line not in lines]
 
 
 def what_went(before, after, keep):
@@ -58,7 +62,9 @@ def what_went(before, after, keep):
             continue
         if APPENDED.fullmatch(name) and found and found[2][:size] == content:
             continue
-        if name == "steps.jsonl" and found and steps_kept(content, after):
+        if name == "steps.jsonl" and found:
+            gone = steps_gone(content, after)
+            problems += [f"steps.jsonl lacks {line}" for line in gone[:3]]
             continue
         if moved_to(after, name, sha256):
             continue

@@ -55,7 +55,7 @@ KINDS = {
     "torchscript": {},
 }
 # In a schedule: a single worker takes some seconds for so many.
-EPOCHS = {"mlp": 300, "cnn": 80, "resnet18": 3, "transformer": 50,
+EPOCHS = {"mlp": 600, "cnn": 120, "resnet18": 3, "transformer": 50,
           "torchscript": 200}
 
 
