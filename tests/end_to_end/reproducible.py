@@ -111,21 +111,15 @@ class Replayed(Resume, Alike):
 
     def test_the_first_step_and_tensor_that_differ_are_named(self):
         run = self.run_job(table_job(2, train={"digest_every_steps": 10}))
-        lines = (run / "digests.jsonl").read_text().split("\n")
-        one = json.loads(lines[2])
-        one["tensors"]["fc2.weight"] = "0123456789abcdef"
-        lines[2] = json.dumps(one)
-        (run / "digests.jsonl").write_text("\n".join(lines))
+        with self.line_of(run / "digests.jsonl", '"step":30,') as one:
+            one["tensors"]["fc2.weight"] = "0123456789abcdef"
         self.refused(1, ["after step 30", "'fc2.weight'"],
                      "audit", run, "--replay")
 
     def test_the_first_loss_that_differs_is_named(self):
         run = self.run_job(table_job(2, train={"digest_every_steps": 0}))
-        lines = (run / "steps.jsonl").read_text().split("\n")
-        one = json.loads(lines[6])
-        one["loss"] += 1e-6
-        lines[6] = json.dumps(one)
-        (run / "steps.jsonl").write_text("\n".join(lines))
+        with self.line_of(run / "steps.jsonl", '"step":7,') as one:
+            one["loss"] += 1e-6
         self.refused(1, "the loss of step 7", "audit", run, "--replay")
 
     def test_a_stopped_run_is_repeated_up_to_where_it_was(self):
@@ -152,6 +146,16 @@ class Replayed(Resume, Alike):
         self.assertTrue(found["same"], found)
         self.assertIn("checkpoints/step-", found["compared_file"])
 
+    @contextlib.contextmanager
+    def line_of(self, file, part):
+        """The first line with that part, to be changed."""
+        lines = file.read_text().split("\n")
+        at = next(i for i, line in enumerate(lines) if part in line)
+        one = json.loads(lines[at])
+        yield one
+        lines[at] = json.dumps(one)
+        file.write_text("\n".join(lines))
+
     def flip_in(self, file):
         """A bit of its last tensor."""
         content = bytearray(file.read_bytes())
@@ -160,13 +164,9 @@ class Replayed(Resume, Alike):
 
     def test_another_test_loss_is_named(self):
         run = self.run_job(table_job(2, train={"digest_every_steps": 0}))
-        lines = (run / "events.jsonl").read_text().split("\n")
-        at = next(i for i, line in enumerate(lines)
-                  if '"kind":"evaluation"' in line)
-        one = json.loads(lines[at])
-        one["test_loss"] += 1e-6
-        lines[at] = json.dumps(one)
-        (run / "events.jsonl").write_text("\n".join(lines))
+        with self.line_of(run / "events.jsonl",
+                          '"kind":"evaluation"') as one:
+            one["test_loss"] += 1e-6
         self.refused(1, "the test part after epoch 1", "audit", run,
                      "--replay")
 
