@@ -10,7 +10,6 @@
 #include "store/journal.hpp"
 #include "store/json_file.hpp"
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
