@@ -93,8 +93,13 @@ bool step_executor::stand_still() {
     copy_state();
     lock.lock();
   };
-  if (copy_wanted_) // too late for the step before
+  // Who asks again could not fetch the copy that there was.
+  auto copy_anew = [&] {
+    copied_.reset();
     copy();
+  };
+  if (copy_wanted_) // too late for the step before
+    copy_anew();
   while (true) {
     posted_.wait(lock, [this] { return aborted_ || !posts_.empty(); });
     if (aborted_)
@@ -113,7 +118,7 @@ bool step_executor::stand_still() {
       return true;
     }
     if (kind == command_kind::checkpoint)
-      copy();
+      copy_anew();
   }
 }
 

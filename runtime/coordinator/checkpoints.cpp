@@ -126,8 +126,8 @@ checkpoints::place checkpoints::place_of(const fetch_request& how) const {
   return memory_ == memory::used ? place::memory : place::nowhere;
 }
 
-/// Where no newer copy is to come, or is needed: workers that stand still copy
-/// no state twice.
+/// Where no newer copy is to come, or is needed: what workers that stand still
+/// would copy is this state.
 bool checkpoints::save_from_memory(outbox& out, const fetch_request& how) {
   const restart_point& here = newest();
   if (!here.in_memory || !how.to_disk || not_saved_ == here.step() ||

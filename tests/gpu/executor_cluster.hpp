@@ -100,7 +100,7 @@ public:
       listener.shrunk = [this](uint32_t rows) { shrunk.push_back(rows); };
       if (in.setup_.copies)
         listener.copy = [this](step_number at, state_slice) {
-          copies[value(at)] = parameters();
+          copies.emplace(value(at), parameters());
         };
       const ballast::worker::worker_core_config core{
           rows, self, in.what_.train.epochs, in.what_.verify.every_steps};
@@ -131,7 +131,7 @@ public:
     std::unique_ptr<optimizer> update;
     std::unique_ptr<step_executor> executor;
     std::vector<uint32_t> shrunk; // limits of micro-batches, as told
-    std::map<uint64_t, std::vector<float>> copies; // by step
+    std::multimap<uint64_t, std::vector<float>> copies; // by step
   };
 
   void start(const generation_start& how = {}) {

@@ -117,6 +117,25 @@ TEST(step_executor, ends_in_a_pause_when_told_to_stop) {
     EXPECT_TRUE(one->copies.contains(2)) << "its part, to be resumed from";
 }
 
+// Whoever asks again has not got the copy before.
+TEST(step_executor, copies_its_state_as_often_as_it_is_asked_in_a_pause) {
+  cluster_setup setup;
+  setup.copies = true;
+  cluster c(2, 20, emulated_job(2, 10), setup);
+  for (auto& one : c.workers_)
+    one->executor->post(command_kind::pause);
+  c.start();
+  c.all_paused_.wait();
+  for (auto& one : c.workers_)
+    for (const command_kind kind :
+         {command_kind::checkpoint, command_kind::checkpoint,
+          command_kind::resume})
+      one->executor->post(kind);
+  c.join();
+  for (auto& one : c.workers_)
+    EXPECT_EQ(one->copies.count(2), 2u);
+}
+
 /// Rows that never come.
 class no_rows final : public data::row_source {
 public:
