@@ -226,7 +226,9 @@ class Ahead(Move):
     that got some is killed, or the origin of what has not come, or nobody."""
 
     def owned_ahead(self, victim):
-        run = self.live(points="", data={"train": {"features": 1024}})
+        # Steps so long that rows come fast beside them on any machine.
+        run = self.live(points="", data={"train": {"features": 1024}},
+                        model={"us_per_step": 80000})
         run.wait_for(lambda: run.full(WORKERS, steps=20), "rows that have come")
         pids, coordinator = run.workers(), run.coordinator
         self.assertIsNone(run.post("set_balance", enabled=True))
