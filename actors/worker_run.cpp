@@ -215,7 +215,8 @@ std::shared_ptr<gpu::step_executor> make_executor(worker_run& run,
        what.train.shuffle.window(), leaves_of(what.train), run.data.uses()},
       order.worker,
       what.train.epochs,
-      what.verify.every_steps};
+      what.verify.every_steps,
+      what.train.compression != compression_kind::none};
   std::optional<worker::worker_core> core;
   if (!order.beside)
     core.emplace(config, *order.first, order.start, *order.cursors);

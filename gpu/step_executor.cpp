@@ -264,7 +264,7 @@ void step_executor::train(const generation_start& start) {
 
 /// After the configured steps and seconds, and on request. Rank 0 says so for
 /// all; each says whether it is ready.
-worker::copy_wish step_executor::copy_wish(step_number of) const {
+worker::copy_wish step_executor::copy_wish() const {
   worker::copy_wish out;
   if (!listener_.copy)
     return out;
@@ -273,7 +273,7 @@ worker::copy_wish step_executor::copy_wish(step_number of) const {
     return out;
   const checkpoint_spec& how = with_.what->checkpoint;
   out.asked = copy_wanted_;
-  out.due = value(of) % how.every_steps == 0 &&
+  out.due = value(core_->copied_after()) % how.every_steps == 0 &&
             (with_.state->copied_ns == 0 ||
              monotonic_ns() - with_.state->copied_ns >=
                  how.copied_every_s() * 1'000'000'000ULL);
@@ -310,9 +310,11 @@ worker::step_end step_executor::do_step(const prefetcher::ready& ready,
   const double loss_sum = method_->contribute(
       {order.at, order.samples, rows, with_.what->seed, uint32_t(core_->rank()),
        order.leaves, nullptr, group_.get(), core_->current().generation,
-       order.checks, ready.checked, [&](uint32_t leaf) {
+       order.checks, ready.checked,
+       [&](uint32_t leaf) {
          return prefetcher_.fetch(order.at.epoch, core_->rows_of_leaf(leaf));
-       }});
+       },
+       core_->leaves_nothing_out()});
   if (const auto less = method_->take_shrunk(); less && listener_.shrunk)
     listener_.shrunk(*less);
   passing.stop();
@@ -321,8 +323,8 @@ worker::step_end step_executor::do_step(const prefetcher::ready& ready,
   passing.stop();
   const uint64_t computed_ns = monotonic_ns();
   enter(worker_phase::reduce);
-  worker::trailer sums = core_->contribution(order.rows.size(), loss_sum,
-                                             copy_wish(order.at.step));
+  worker::trailer sums =
+      core_->contribution(order.rows.size(), loss_sum, copy_wish());
   exchange(order, sums);
   const uint64_t reduced_ns = monotonic_ns();
   enter(worker_phase::apply);

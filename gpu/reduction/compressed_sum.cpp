@@ -56,8 +56,9 @@ void compressed_sum::begin(const step_work& of) {
     trial_.begin_generation();
   }
   key_ = mix(of.seed, value(of.at.step));
-  compressed_ =
-      !alone && (with_.how->compression != compression_kind::automatic ||
+  whole_ = of.nothing_left_out;
+  compressed_ = !alone && !whole_ &&
+                (with_.how->compression != compression_kind::automatic ||
                  trial_.compresses());
   digest_ = 0;
   if (compressed_)
@@ -88,8 +89,9 @@ void compressed_sum::as_they_are(size_t bucket, float* gradients,
                                  collectives::deadline until) {
   const gpu::bucket& all = with_.layout.buckets[bucket];
   if (factor_ > 0) {
-    for (const arena_range& one : parts_.buckets[bucket].ranges)
-      add_unsent(one, gradients);
+    // Of this bucket: a matrix that is compressed with one may lie in several.
+    // What is never compressed has nothing unsent.
+    add_unsent({all.offset, all.count}, gradients);
     if (bucket + 1 == parts_.buckets.size())
       with_.unsent->complete_without_any();
   }
@@ -177,7 +179,7 @@ void compressed_sum::sum_plain(float* gradients, collectives::collective& group,
 
 void compressed_sum::finished(collectives::collective& group,
                               collectives::deadline until) {
-  if (with_.how->compression != compression_kind::automatic)
+  if (with_.how->compression != compression_kind::automatic || whole_)
     return;
   const clock::time_point now = clock::now();
   const std::chrono::duration<double> all = now - began_;

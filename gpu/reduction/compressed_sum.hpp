@@ -6,6 +6,9 @@
 /// that ranks whose sums differ do not go on. Statistics and the trailer are
 /// not gradients: they never come here.
 ///
+/// A step of which nothing may be left out (step_work) is sent as it is,
+/// together with what is left of those before.
+///
 /// Gradients that are not on the host are brought there, and back.
 ///
 /// Threads: begin() and finished() on the step thread, sum() as bucket_sum.
@@ -73,6 +76,7 @@ private:
   uint64_t key_ = 0; // of seed and step
   float factor_ = 0; // of what is unsent
   bool compressed_ = false;
+  bool whole_ = false;  // nothing may be left out of it
   uint32_t digest_ = 0; // of what was decoded
   clock::time_point began_;
   clock::time_point computed_;

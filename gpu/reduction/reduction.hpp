@@ -46,6 +46,8 @@ struct step_work {
   std::span<const ledger::spot_check> checks = {};
   batch_view checked = {};
   std::function<batch_view(uint32_t leaf)> leaf_rows = {};
+  /// Nothing may be left out of the sum, nor of those before (compressed_sum).
+  bool nothing_left_out = false;
 };
 
 /// Thrown on every rank where a leaf was computed twice to other bits: nobody

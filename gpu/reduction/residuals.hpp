@@ -4,8 +4,9 @@
 /// until the step is applied, so that a step that breaks changes nothing and is
 /// tried again from the same values.
 ///
-/// A worker that joins or resumes begins with zeros. What one that dies or
-/// leaves has not sent is lost.
+/// Before a copy of the state, and before ranks part, a step leaves nothing
+/// out: what is kept is in no checkpoint, and a worker that joins or resumes
+/// begins with zeros. Only what one that dies has not sent is lost.
 ///
 /// Thread: the step thread, and the communication thread while buckets of a
 /// step are with it.

@@ -236,6 +236,8 @@ event_text line(const events::worker_lost& e) {
   if (e.process)
     out.update({{"pid", e.process->pid}, {"host", e.process->host}});
   out["reason"] = describe(e.cause);
+  if (e.unsent_lost)
+    out["unsent"] = "what its compressed gradients left out is lost";
   return {"worker_lost", std::move(out)};
 }
 

@@ -115,8 +115,12 @@ void tell_loss(coordinator_parts& p, worker_id who, const loss_cause& cause) {
   std::optional<events::worker_lost::place> where;
   if (!gone.about.host.empty()) // else it is known from the journal only
     where = {gone.about.pid, gone.about.host};
+  const generation_state* members = p.members.members();
+  const bool unsent =
+      p.run.spec.job.train.compression != compression_kind::none && members &&
+      members->holds(who);
   p.out.tell(events::worker_lost{gone.about.name, gone.incarnation,
-                                 std::move(where), cause});
+                                 std::move(where), cause, unsent});
   if (!p.members.active())
     return;
   p.run.suspects.explain(who, cause);

@@ -155,6 +155,8 @@ struct worker_lost {
   };
   std::optional<place> process = {}; // unknown of one of an earlier life
   loss_cause cause;
+  /// With it went what it had left out of compressed gradients.
+  bool unsent_lost = false;
 };
 /// News of a device in trouble.
 /// A newcomer has the training state of the others.

@@ -40,7 +40,8 @@ public:
   void raise_stop_lane() { values_[11] = 1; }
   /// One is enough: all ranks copy their part of the state after this step,
   /// where one is due and nobody is busy with the copy before, or where one is
-  /// asked for. These take effect at once: nothing is prepared for them.
+  /// asked for. These take effect at once: nothing is prepared for them, but
+  /// where gradients are compressed, and then after the next step.
   void raise_copy_due_lane() { values_[12] = 1; }
   void raise_copy_busy_lane() { values_[13] = 1; }
   void raise_copy_asked_lane() { values_[14] = 1; }

@@ -161,6 +161,20 @@ std::vector<ledger::row_ref> worker_core::rows_of_leaf(uint32_t leaf) const {
                    config_.ledger.leaves);
 }
 
+bool worker_core::leaves_nothing_out() const {
+  const step_number here = applied_.next().step;
+  if (copies_next_ || value(here) == steps_total())
+    return true;
+  return agreed_ && agreed_->after == here &&
+         (agreed_->pause || agreed_->stop ||
+          agreed_->switch_to->generation != applied_.current().generation);
+}
+
+step_number worker_core::copied_after() const {
+  const step_number here = applied_.next().step;
+  return config_.compresses ? next(here) : here;
+}
+
 trailer worker_core::contribution(uint64_t samples, double loss_sum,
                                   copy_wish copy) {
   trailer out;
@@ -204,6 +218,8 @@ failure worker_core::reduced(const trailer& sums) {
             {}};
   copies_ = sums.copy_asked_lane() > 0 ||
             (sums.copy_due_lane() > 0 && sums.copy_busy_lane() == 0);
+  if (config_.compresses)
+    std::swap(copies_, copies_next_);
   auto everyone = float(applied_.current().shares.size());
   if (agreed_)
     return {};
@@ -262,6 +278,8 @@ step_end worker_core::applied() {
   out.copy = out.finish
                  ? stopped_
                  : copies_ && applied_.current().generation == trained_by;
+  if (applied_.current().generation != trained_by)
+    copies_next_ = false; // newcomers do not know of it
   out.pause = out.pause && !out.finish;
   return out;
 }

@@ -28,6 +28,10 @@ struct worker_core_config {
   uint64_t epochs = 1;
   /// verify.every_steps: after so many steps some leaves are computed twice.
   uint32_t check_every_steps = 0;
+  /// train.compression: steps leave out a part of their gradient and send it
+  /// later. A copy of the state is agreed on one step ahead then, so that there
+  /// is nothing left to be sent when it is made.
+  bool compresses = false;
 };
 
 /// One step as this worker will do it.
@@ -80,6 +84,12 @@ public:
   /// The next step not yet drawn, or nothing when the run ends (or is agreed to
   /// end) before it. At most one step ahead of the one in flight.
   std::optional<step_order> draw();
+  /// The step in flight sends its whole gradient, and what steps before have
+  /// left out (train.compression): after it the state is copied, the run stands
+  /// still or ends, or the ranks are others. Equal on all of them.
+  bool leaves_nothing_out() const;
+  /// The step after which the state is copied if the step in flight wishes it.
+  step_number copied_after() const;
   /// The trailer of the step in flight.
   trailer contribution(uint64_t samples, double loss_sum, copy_wish copy = {});
   /// Takes in the sums. A failure means that ranks disagree on what this step
@@ -143,7 +153,8 @@ private:
   std::optional<agreement> agreed_;
   bool contributed_pause_ = false;
   bool contributed_stop_ = false;
-  bool copies_ = false; // all ranks, after the step in flight
+  bool copies_ = false;      // all ranks, after the step in flight
+  bool copies_next_ = false; // if it compresses: after the step that comes
   bool pause_wanted_ = false;
   bool stop_wanted_ = false;
   bool stopped_ = false;

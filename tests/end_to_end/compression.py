@@ -70,6 +70,10 @@ class Compression(BallastTest):
                 self.audit(live.run)
                 report = read_json(live.run / "report.json")
                 self.assertGreaterEqual(len(report["recoveries"]), 1)
+                lost = [e for e in read_lines(live.run / "events.jsonl")
+                        if e["kind"] == "worker_lost"]
+                self.assertIn("what its compressed gradients left out is lost",
+                              [e.get("unsent") for e in lost])
                 self.assertGreater(report["test_accuracy"], 0.8)
 
     def test_a_run_is_resumed_with_another_number_of_workers(self):

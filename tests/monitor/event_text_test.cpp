@@ -137,6 +137,10 @@ std::vector<example> of_workers() {
       {coordinator::events::worker_lost{"w3", 2, {}, losses::evicted{}},
        "worker_lost",
        R"({"worker":"w3","incarnation":2,"reason":"evicted on request"})"},
+      {coordinator::events::worker_lost{"w3", 2, {}, losses::evicted{}, true},
+       "worker_lost",
+       R"({"worker":"w3","incarnation":2,"reason":"evicted on request",)"
+       R"("unsent":"what its compressed gradients left out is lost"})"},
       {coordinator::events::state_received{
            "w3", generation{4}, 4096, coordinator::events::milliseconds(1.5)},
        "state_received",

@@ -26,6 +26,7 @@ struct cluster_options {
   uint32_t window_chunks = 0; // 0 = none
   uint32_t leaves = 0;        // of a step of order global; 0 = order local
   uint64_t epochs = 3;
+  bool compresses = false; // steps leave something out
   /// Rows of a chunk have weights; those of some chunks are all 0.
   bool weighted = false;
   /// What comes of that; made by the cluster.

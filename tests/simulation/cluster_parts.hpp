@@ -67,6 +67,7 @@ struct cluster::node_state {
   std::vector<command_kind> posts;         // not taken up yet
   bool standing = false;                   // paused
   bool copy_wanted = false;
+  bool unsent = false;            // something that steps have left out
   std::shared_ptr<group> next_in; // beside the present one
   bool left = false;
   uint64_t life = 0; // of its step thread; what an ended one began is dropped
@@ -88,6 +89,7 @@ struct cluster::group {
   struct operation {
     std::map<size_t, worker::trailer> given;
     std::shared_ptr<attempt> what = std::make_shared<attempt>();
+    bool nothing_left_out = false;
     std::set<size_t> left; // ranks that have its result or gave it up
   };
   std::map<uint64_t, operation> steps;

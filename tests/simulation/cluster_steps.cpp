@@ -65,6 +65,7 @@ void cluster::start_steps(node_state& who, bool paused) {
   if (!paused)
     return next_step(who);
   who.standing = true;
+  who.unsent = false; // it may be: a step broke before the run stood still
   log([&] { return who.name + " begins a pause"; });
   step_thread_reports(who,
                       worker_paused{{}, {}, step_number{who.applied.size()}});
@@ -85,8 +86,13 @@ void cluster::take_posts(node_state& who) {
 
 /// Everybody stands after the same step; whatever comes ends it or is done.
 void cluster::stand_still(node_state& who) {
+  // Who asks again could not fetch the copy that there was.
+  auto copy_anew = [&] {
+    who.copied_in.reset();
+    copy_state(who);
+  };
   if (who.standing && who.copy_wanted)
-    copy_state(who); // told too late for the step before
+    copy_anew(); // told too late for the step before
   while (who.standing && !who.posts.empty()) {
     command_kind kind = who.posts.front();
     who.posts.erase(who.posts.begin());
@@ -102,12 +108,14 @@ void cluster::stand_still(node_state& who) {
       return next_step(who);
     }
     if (kind == command_kind::checkpoint)
-      copy_state(who);
+      copy_anew();
   }
 }
 
 /// Its part of it; in the simulation each part is as good as all.
 void cluster::copy_state(node_state& who) {
+  if (who.unsent)
+    fail(who.name + " has something to send that no copy of its state holds");
   who.copy_wanted = false;
   if (who.copied_in == who.in && who.copy && *who.copy == who.applied)
     return;
@@ -153,10 +161,15 @@ void cluster::contribute(node_state& who) {
   if (!op.given.empty() &&
       (op.what->at != who.drawn->at || op.what->plan != who.drawn->plan))
     fail("ranks disagree on step " + std::to_string(step));
+  const bool whole = who.core->leaves_nothing_out();
+  if (!op.given.empty() && op.nothing_left_out != whole)
+    fail("ranks disagree on what step " + std::to_string(step) + " sends");
+  op.nothing_left_out = whole;
   op.what->at = who.drawn->at;
   op.what->plan = who.drawn->plan;
   op.what->generation = in->number;
-  const bool due = step % options_.checkpoint_every == 0;
+  const bool due =
+      value(who.core->copied_after()) % options_.checkpoint_every == 0;
   op.given[who.rank] =
       who.core->contribution(who.drawn->rows.size(), 1,
                              {.due = who.rank == 0 && due,
@@ -206,6 +219,7 @@ void cluster::completed(node_state& who, size_t step, bool broken) {
   worker::step_end end = who.core->applied();
   who.applied.push_back(op.what);
   who.has_last_step = true;
+  who.unsent = options_.compresses && !op.nothing_left_out;
   who.unreported.push_back({who.drawn->at.step, who.drawn->at.epoch,
                             who.drawn->plan, who.drawn->samples, 1,
                             uint64_t(now_.count())});
@@ -219,6 +233,8 @@ void cluster::completed(node_state& who, size_t step, bool broken) {
   if (random_.one_in(3) || now_ - who.reported_at > std::chrono::seconds(2))
     report(who);
   if (end.left) {
+    if (who.unsent)
+      fail(who.name + " leaves with something that it has not sent");
     log([&] { return who.name + " has left"; });
     ++who.life;
     report(who);

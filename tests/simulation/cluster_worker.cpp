@@ -338,9 +338,10 @@ void cluster::load(node_state& who, const assignment& order) {
       if (auto wrong =
               start_error(rows(), order.first, order.start, order.cursors))
         fail(me.name + " got an order that does not fit: " + *wrong);
-      me.core.emplace(
-          worker::worker_core_config{rows(), me.id, what_.train.epochs},
-          order.first, order.start, order.cursors);
+      me.core.emplace(worker::worker_core_config{rows(), me.id,
+                                                 what_.train.epochs, 0,
+                                                 options_.compresses},
+                      order.first, order.start, order.cursors);
     }
     hold_share(me, order.first);
     me.fresh = order.first;
@@ -442,9 +443,10 @@ void cluster::hand_over(const std::shared_ptr<group>& in, node_state& source) {
               if (auto wrong =
                       start_error(rows(), me.order().first, at, cursors))
                 fail(me.name + " got a state that does not fit: " + *wrong);
-              me.core.emplace(
-                  worker::worker_core_config{rows(), me.id, what_.train.epochs},
-                  me.order().first, at, cursors);
+              me.core.emplace(worker::worker_core_config{rows(), me.id,
+                                                         what_.train.epochs, 0,
+                                                         options_.compresses},
+                              me.order().first, at, cursors);
               me.rank = me.core->rank();
               me.applied = state;
               me.holds = true;

@@ -34,6 +34,7 @@ cluster_options schedule(uint64_t seed) {
     out.window_chunks = uint32_t(1 + seed / 8 % 6);
   out.weighted = seed % 5 == 2;  // likewise
   out.in_memory = seed % 3 == 0; // likewise
+  out.compresses = seed % 7 == 5 && out.leaves == 0;
   out.workers = uint32_t(random.between(2, 5));
   out.rows = random.between(40, 300);
   out.chunk_rows = uint32_t(random.between(3, 20));

@@ -46,8 +46,10 @@ struct summing {
     step(group, number, gradients.data(), samples, in_generation);
   }
   void step(collective& group, uint64_t number, float* gradients,
-            uint64_t samples = 100, uint64_t in_generation = 1) {
+            uint64_t samples = 100, uint64_t in_generation = 1,
+            bool nothing_left_out = false) {
     step_work work;
+    work.nothing_left_out = nothing_left_out;
     work.at.step = step_number{number};
     work.samples = samples;
     work.seed = 3;
@@ -77,6 +79,41 @@ std::vector<float> gradient_of(int rank, uint64_t step) {
 }
 
 class compressed_sums : public ::testing::TestWithParam<compression_kind> {};
+
+TEST_P(compressed_sums, bring_everything_with_a_step_that_leaves_nothing_out) {
+  constexpr int ranks = 3;
+  constexpr uint64_t steps = 4;
+  rank_group group("local", ranks);
+  std::vector<std::vector<double>> balance(ranks);
+  std::vector<double> sent(network_floats);
+  auto outcomes = group.run([&](collective& c) {
+    summing mine(GetParam());
+    auto& there = balance[size_t(c.rank())];
+    there.assign(network_floats, 0);
+    for (uint64_t step = 1; step <= steps; ++step) {
+      auto gradients = gradient_of(c.rank(), step);
+      for (size_t i = 0; i < network_floats; ++i)
+        there[i] += double(gradients[i]);
+      mine.step(c, step, gradients.data(), 100, 1, step == steps);
+      mine.unsent.applied(step_number{step}, 100);
+      for (size_t i = 0; c.rank() == 0 && i < network_floats; ++i)
+        sent[i] += double(gradients[i]);
+    }
+    EXPECT_EQ(mine.unsent.factor(100), 0.0F) << "nothing is kept";
+  });
+  ASSERT_EQ(complaints(outcomes), "");
+  double lost = 0;
+  double whole = 0;
+  for (size_t i = 0; i < network_floats; ++i) {
+    double expected = 0;
+    for (const auto& one : balance)
+      expected += one[i];
+    lost += (expected - sent[i]) * (expected - sent[i]);
+    whole += expected * expected;
+  }
+  const bool rounds = GetParam() == compression_kind::bf16;
+  EXPECT_LT(std::sqrt(lost / whole), rounds ? 1e-2 : 1e-5);
+}
 
 TEST_P(compressed_sums, bring_everything_in_the_end) {
   constexpr int ranks = 3;

@@ -137,6 +137,39 @@ TEST(worker_core, switches_plans_after_the_step_that_follows_the_agreement) {
   workers.expect_each_once(2);
 }
 
+// A copy holds nothing that a worker has left out of compressed gradients, and
+// neither does one that leaves, or a model.
+TEST(worker_core, leaves_nothing_out_before_copies_pauses_and_the_end) {
+  worker_core_config config{{seed, 10, chunks_of(100, 10)}, worker_id{1}, 1};
+  config.compresses = true;
+  ledger::plan only;
+  only.number = plan_number{1};
+  only.generation = generation{1};
+  only.shares.push_back({worker_id{1}, only.number, 100, {}, 0});
+  for (uint32_t c = 0; c < 10; ++c)
+    only.shares[0].intervals.push_back({chunk_id(c), 0, 10});
+  worker_core core(config, only, ledger::position{});
+  std::vector<uint64_t> whole;
+  std::vector<uint64_t> copied;
+  for (uint64_t step = 1; step <= 10; ++step) {
+    ASSERT_TRUE(core.draw());
+    if (core.leaves_nothing_out())
+      whole.push_back(step);
+    EXPECT_EQ(core.copied_after(), step_number{step + 1});
+    if (step == 5)
+      core.request_pause();
+    const bool wish = step == 2;
+    ASSERT_FALSE(core.reduced(core.contribution(10, 1, {.asked = wish})));
+    const step_end end = core.applied();
+    if (end.copy)
+      copied.push_back(step);
+    if (end.pause)
+      core.resume();
+  }
+  EXPECT_EQ(copied, (std::vector<uint64_t>{3}));
+  EXPECT_EQ(whole, (std::vector<uint64_t>{3, 6, 10}));
+}
+
 TEST(worker_core, keeps_exactly_once_over_many_random_switches) {
   for (uint64_t round = 1; round <= 20; ++round) {
     SCOPED_TRACE("seed " + std::to_string(round));
