@@ -53,7 +53,10 @@ void open_loss(coordinator_parts& p, const loss_report& what, instant now) {
   p.run.reductions.forget(who);
   if (fenced* s = p.members.in<fenced>())
     s->may_return.erase(who);
-  p.lost.open(what, now);
+  // Only who computed steps has left something out of them.
+  p.lost.open(what, now,
+              p.run.spec.job.train.compression != compression_kind::none &&
+                  p.members.member(who));
   // All had begun, so it is at a step or about to be.
   if (p.members.member(who) && p.members.all_ready())
     p.run.suspects.died(who);
@@ -106,7 +109,7 @@ void explain(coordinator_parts& p, worker_id who, const loss_cause& cause,
 }
 
 void tell_loss(coordinator_parts& p, worker_id who, const loss_cause& cause) {
-  p.lost.close(who);
+  const bool unsent = p.lost.close(who);
   const node& gone = p.nodes.at(who);
   if (p.members.in<idle>())
     return;
@@ -115,10 +118,6 @@ void tell_loss(coordinator_parts& p, worker_id who, const loss_cause& cause) {
   std::optional<events::worker_lost::place> where;
   if (!gone.about.host.empty()) // else it is known from the journal only
     where = {gone.about.pid, gone.about.host};
-  const generation_state* members = p.members.members();
-  const bool unsent =
-      p.run.spec.job.train.compression != compression_kind::none && members &&
-      members->holds(who);
   p.out.tell(events::worker_lost{gone.about.name, gone.incarnation,
                                  std::move(where), cause, unsent});
   if (!p.members.active())

@@ -13,8 +13,15 @@ void loss_reports::begin() {
   *this = {};
 }
 
-void loss_reports::open(const loss_report& what, instant now) {
-  open_[what.worker] = {what.cause, now};
+void loss_reports::open(const loss_report& what, instant now, bool unsent) {
+  open_[what.worker] = {what.cause, now, unsent};
+}
+
+bool loss_reports::close(worker_id who) {
+  const auto found = open_.find(who);
+  const bool unsent = found != open_.end() && found->second.unsent;
+  open_.erase(who);
+  return unsent;
 }
 
 std::vector<std::pair<worker_id, loss_cause>>

@@ -31,12 +31,14 @@ public:
   void begin();
 
   // -- losses whose reason may still change
-  void open(const loss_report& what, instant now);
+  /// `unsent`: with the worker went what it left out of compressed gradients.
+  void open(const loss_report& what, instant now, bool unsent);
   bool is_open(worker_id who) const { return open_.contains(who); }
   const std::map<worker_id, departure>& open() const { return open_; }
   /// For which no better reason comes any more; in order of their ids.
   std::vector<std::pair<worker_id, loss_cause>> overdue(instant now) const;
-  void close(worker_id who) { open_.erase(who); }
+  /// Was anything unsent?
+  bool close(worker_id who);
 
   /// The run ends with a loss, once its reason is final.
   void end_with_reason(bool ends) { end_awaits_ = end_awaits_ || ends; }

@@ -34,6 +34,7 @@ std::string describe_node(const node& who);
 struct departure {
   loss_cause cause;
   instant since{};
+  bool unsent = false; // it had left something out of compressed gradients
 };
 
 /// A worker that died in the midst of a step. What it was at is known once the

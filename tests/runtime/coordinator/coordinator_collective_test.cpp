@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 class collectives : public ::testing::Test {
 protected:
   collectives() {
-    d.model = model_kind::mlp;
+    d.more = [](job& what) { what.model.kind = model_kind::mlp; };
     d.dress = [](worker_hello& hello) {
       if (hello.name[0] != 'g')
         return;
@@ -85,7 +85,7 @@ TEST_F(collectives, of_a_mixed_cluster_is_the_ring) {
 }
 
 TEST_F(collectives, of_a_model_that_computes_on_the_cpu_is_the_ring) {
-  d.model = model_kind::emulated;
+  d.more = nullptr;
   d.train({"g1", "g2"});
   EXPECT_EQ(assigned(d.assigned), "ring");
 }

@@ -377,6 +377,27 @@ TEST(coordinator_core, needs_no_more_than_the_end_of_the_process) {
                   .empty());
 }
 
+TEST(coordinator_core, says_whose_compressed_gradients_are_lost) {
+  for (const bool compresses : {false, true}) {
+    driver d(true);
+    if (compresses)
+      d.more = [](job& what) {
+        what.train.compression = compression_kind::topk;
+      };
+    d.train({"w1", "w2", "w3"});
+    d.core.take(connection_lost{d.workers[2], closed}, d.now);
+    const auto later = told<events::worker_lost>(
+        d.core.take(process_ended{"w3", killed_by(9)}, d.now));
+    ASSERT_EQ(later.size(), 1u);
+    EXPECT_EQ(later[0].unsent_lost, compresses);
+    d.join("w4"); // it has computed nothing yet
+    const auto newcomer = told<events::worker_lost>(
+        d.core.take(process_ended{"w4", killed_by(9)}, d.now));
+    ASSERT_EQ(newcomer.size(), 1u);
+    EXPECT_FALSE(newcomer[0].unsent_lost);
+  }
+}
+
 TEST(coordinator_core, tells_at_once_why_it_excluded_somebody) {
   driver d(true);
   d.train({"w1", "w2"});

@@ -19,7 +19,6 @@ std::vector<Action> pick(const actions& list) {
   return out;
 }
 
-/// The events of one kind.
 template <class Event>
 std::vector<Event> told(const actions& list) {
   std::vector<Event> out;
@@ -75,8 +74,9 @@ public:
     what.elastic.min_workers = min_workers;
     what.elastic.respawn = respawn;
     what.train.global_batch = batch;
-    what.model.kind = model;
     what.checkpoint = checkpoint;
+    if (more)
+      more(what);
     core.submit(what, "test-1", term{1});
     actions placing = core.take(data_prepared{set()}, now);
     auto place = pick<balance::place_shares>(placing);
@@ -189,8 +189,8 @@ public:
   played_coordinator core;
   instant now{};
   uint64_t batch = 50, chunk_bytes = 0;
-  model_kind model = model_kind::emulated;
   checkpoint_spec checkpoint;
+  std::function<void(job&)> more;           // what else a job says
   std::function<void(worker_hello&)> dress; // what else a node says
   std::function<std::string(size_t)> probe; // of a rank that is loaded
   std::vector<worker_id> workers;
