@@ -13,7 +13,7 @@ std::unique_ptr<codec> make_codec(const train_spec& how, uint64_t seed,
   case compression_kind::automatic:
     return make_int8_codec();
   case compression_kind::topk:
-    return make_topk_codec(how.compression_ratio);
+    return make_topk_codec(how.compression_ratio, how.compression_warmup_steps);
   case compression_kind::powersgd:
     return make_powersgd_codec(seed, parts);
   case compression_kind::none:

@@ -7,6 +7,7 @@
 
 #include "collectives/collective.hpp"
 #include "gpu/reduction/compressed_parts.hpp"
+#include "runtime/base/ids.hpp"
 #include "runtime/job/job.hpp"
 
 #include <cstddef>
@@ -20,6 +21,7 @@ struct exchange_among {
   collectives::collective& group;
   collectives::deadline until;
   uint64_t key = 0; // of seed, step and bucket: equal on all ranks
+  step_number step{};
 };
 
 class codec {
@@ -42,8 +44,8 @@ std::unique_ptr<codec> make_codec(const train_spec& how, uint64_t seed,
 
 std::unique_ptr<codec> make_bfloat16_codec();
 std::unique_ptr<codec> make_int8_codec();
-/// `ratio`: the part of a bucket's values that is sent.
-std::unique_ptr<codec> make_topk_codec(double ratio);
+/// `ratio`: the part of a bucket's values that is sent, after so many steps.
+std::unique_ptr<codec> make_topk_codec(double ratio, uint64_t warmup_steps);
 std::unique_ptr<codec> make_powersgd_codec(uint64_t seed,
                                            const compressed_parts& parts);
 

@@ -8,6 +8,8 @@ namespace ballast::gpu {
 namespace {
 
 constexpr size_t floats_min = 1024; // 4 KiB
+/// Of topk, which leaves most of a tensor for later: 32 KiB.
+constexpr size_t floats_min_of_largest = size_t{8} << 10;
 /// One dimension of so many is no bias.
 constexpr size_t flat_floats_min = size_t{1} << 16;
 /// A flat parameter becomes a matrix of so many columns, but for its end.
@@ -18,8 +20,11 @@ size_t dimensions(const parameter_info& of) {
                               [](int64_t length) { return length > 1; }));
 }
 
-bool compressible(const parameter_info& of) {
-  return of.count >= (dimensions(of) >= 2 ? floats_min : flat_floats_min);
+bool compressible(const parameter_info& of, compression_kind how) {
+  if (dimensions(of) < 2)
+    return of.count >= flat_floats_min;
+  return of.count >=
+         (how == compression_kind::topk ? floats_min_of_largest : floats_min);
 }
 
 /// Nothing if two factors of `rank` columns are not half as large.
@@ -60,7 +65,7 @@ lay_out_compressed(const std::vector<parameter_info>& parameters,
   for (size_t i = 0; i < parameters.size(); ++i) {
     const parameter_info& one = parameters[i];
     std::optional<matrix_part> matrix;
-    if (factors && compressible(one))
+    if (factors && compressible(one, how.compression))
       matrix = matrix_of(one, how.compression_rank);
     if (matrix) {
       auto& bucket = out.buckets[layout.last[i]];
@@ -71,7 +76,7 @@ lay_out_compressed(const std::vector<parameter_info>& parameters,
       bucket.ranges.push_back({one.offset, count});
       bucket.count += count;
       add_range(out.plain, {one.offset + count, one.count - count});
-    } else if (factors || !compressible(one)) {
+    } else if (factors || !compressible(one, how.compression)) {
       add_range(out.plain, {one.offset, one.count});
     } else {
       for (size_t b = layout.first[i]; b <= layout.last[i]; ++b) {

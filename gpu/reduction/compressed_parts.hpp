@@ -1,8 +1,9 @@
 /// Which gradients travel compressed, and with which bucket. A function of the
 /// parameters, the layout and the job alone, so equal on every rank. Pure.
 ///
-/// Biases, scales of norms and tensors below 4 KiB stay as they are: they are a
-/// small part of the bytes, and the part that suffers most.
+/// Biases, scales of norms and tensors below 4 KiB (of topk below 32) stay as
+/// they are: they are a small part of the bytes, and the part that suffers
+/// most.
 #pragma once
 
 #include "gpu/bucket_layout.hpp"

@@ -55,7 +55,8 @@ void compressed_sum::begin(const step_work& of) {
     codec_->begin_generation();
     trial_.begin_generation();
   }
-  key_ = mix(of.seed, value(of.at.step));
+  step_ = of.at.step;
+  key_ = mix(of.seed, value(step_));
   whole_ = of.nothing_left_out;
   compressed_ = !alone && !whole_ &&
                 (with_.how->compression != compression_kind::automatic ||
@@ -134,7 +135,7 @@ void compressed_sum::compress(size_t bucket, float* gradients,
     at += one.count;
   }
   codec_->exchange(bucket, values, left, what.count,
-                   {group, until, mix(key_, bucket)});
+                   {group, until, mix(key_, bucket), step_});
   digest_ = digest_ * 31 + digest_of_bits(values, what.count);
   at = 0;
   for (const arena_range& one : what.ranges) {

@@ -73,6 +73,7 @@ private:
   std::optional<generation> generation_;
 
   // The step in flight.
+  step_number step_{};
   uint64_t key_ = 0; // of seed and step
   float factor_ = 0; // of what is unsent
   bool compressed_ = false;

@@ -121,9 +121,10 @@ struct train_spec {
   kernel_choice kernels = kernel_choice::native; // canonical
   uint32_t leaves = 8;                           // of a step; order global
   compression_kind compression = compression_kind::none;
-  double compression_ratio = 0.01;  // topk: of the values
-  uint32_t compression_rank = 4;    // powersgd
-  uint32_t digest_every_steps = 50; // canonical; 0 = never
+  double compression_ratio = 0.01;       // topk: of the values
+  uint64_t compression_warmup_steps = 0; // topk: to come to that part
+  uint32_t compression_rank = 4;         // powersgd
+  uint32_t digest_every_steps = 50;      // canonical; 0 = never
   collective_kind collective = collective_kind::automatic;
   uint32_t threads = 0; // compute threads a worker; 0 = cores / local workers
 };

@@ -175,6 +175,13 @@ void add_modes(fields_t& f) {
       .above(0, 1)
       .only_with("compression", compression_kind::topk);
   add_field(
+      f, "/train/compression_warmup_steps",
+      [](job& j) -> field_place { return &j.train.compression_warmup_steps; },
+      "Steps of `topk` in which more than `compression_ratio` is sent: a "
+      "quarter of the values first, then a quarter of that, and so on.")
+      .between(0, 1e12)
+      .only_with("compression", compression_kind::topk);
+  add_field(
       f, "/train/compression_rank",
       [](job& j) -> field_place { return &j.train.compression_rank; },
       "Columns of the factors of `powersgd`.")

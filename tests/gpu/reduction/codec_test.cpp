@@ -11,9 +11,11 @@
 #include "runtime/base/random.hpp"
 #include "tests/collectives/harness.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 
 namespace ballast::gpu {
 namespace {
@@ -67,11 +69,44 @@ std::vector<rank_result> exchanged(compression_kind kind, rank_group& group,
       mine.sum = some_values(count, 100 + uint64_t(c.rank()));
       mine.left.assign(count, 1e9F);
       by->exchange(0, mine.sum.data(), mine.left.data(), count,
-                   {c, soon(), uint64_t(k)});
+                   {c, soon(), uint64_t(k), step_number{uint64_t(k) + 1}});
     }
   });
   EXPECT_EQ(complaints(outcomes), "");
   return out;
+}
+
+TEST(topk, sends_more_in_the_first_steps) {
+  train_spec how = spec_of(compression_kind::topk);
+  how.compression_warmup_steps = 8;
+  const auto parameters = matrices(100, 75);
+  const compressed_parts parts =
+      lay_out_compressed(parameters, make_bucket_layout(parameters), how);
+  ASSERT_EQ(parts.buckets[0].count, 9600u) << "32 KiB at least";
+  rank_group one("local", 1);
+  std::map<uint64_t, size_t> sent;
+  auto outcomes = one.run([&](collective& c) {
+    auto by = make_codec(how, 5, parts);
+    for (uint64_t step = 1; step <= 10; ++step) {
+      std::vector<float> sum = some_values(9600, step);
+      std::vector<float> left(9600);
+      by->exchange(0, sum.data(), left.data(), 9600,
+                   {c, soon(), step, step_number{step}});
+      sent[step] = size_t(std::count_if(sum.begin(), sum.end(),
+                                        [](float x) { return x != 0; }));
+    }
+  });
+  ASSERT_EQ(complaints(outcomes), "");
+  EXPECT_EQ(sent, (std::map<uint64_t, size_t>{{1, 2400},
+                                              {2, 2400},
+                                              {3, 2400},
+                                              {4, 2400},
+                                              {5, 600},
+                                              {6, 600},
+                                              {7, 600},
+                                              {8, 600},
+                                              {9, 192},
+                                              {10, 192}}));
 }
 
 double norm(const std::vector<double>& of) {

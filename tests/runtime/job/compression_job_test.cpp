@@ -34,7 +34,8 @@ TEST(compression_job, has_numbers_that_belong_to_a_kind) {
   ASSERT_TRUE(rank.value) << all_messages(rank);
   EXPECT_EQ(rank.value->train.compression_rank, 2u);
   for (const char* set :
-       {"/train/compression_ratio=0.2", "/train/compression_rank=2"}) {
+       {"/train/compression_ratio=0.2", "/train/compression_rank=2",
+        "/train/compression_warmup_steps=9"}) {
     const job_result refused =
         parse(right_job(), {"/train/compression=int8", set});
     EXPECT_EQ(pointers(refused).size(), 1u) << set;
