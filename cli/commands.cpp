@@ -2,6 +2,7 @@
 
 #include "cli/client.hpp"
 #include "cli/node_library.hpp"
+#include "cli/outcome.hpp"
 #include "cli/status_screen.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
@@ -217,19 +218,21 @@ int validate_data_command(const std::string& path,
 }
 
 int status_command(const std::string& to, bool json_output) {
-  json status = fetch_status(coordinator_client(to));
+  json status;
+  try {
+    status = fetch_status(coordinator_client(to));
+  } catch (const ballast_error& error) {
+    // Of a run that has ended, its report.
+    const std::optional<outcome> ended =
+        error.what_failed().code == errc::unreachable ? outcome_of(to, false)
+                                                      : std::nullopt;
+    if (!ended)
+      throw;
+    tell(*ended, json_output);
+    return 0;
+  }
   std::cout << (json_output ? json_lines_text(status) + "\n"
                             : status_screen(status));
-  return 0;
-}
-
-int events_command(const std::string& to, uint64_t after) {
-  coordinator_client client(to);
-  client.stream("/v1/events?after=" + std::to_string(after),
-                [](const std::string& event) {
-                  std::cout << event << std::endl;
-                  return bool(std::cout);
-                });
   return 0;
 }
 
@@ -279,6 +282,8 @@ int submit_command(const std::string& to, const std::string& path,
 int docs_command(const std::string& topic) {
   if (topic == "job")
     std::cout << job_reference();
+  else if (topic == "job-schema")
+    std::cout << json_lines_text(job_schema()) << "\n";
   else if (topic == "errors")
     std::cout << error_reference();
   else if (topic == "resampling")

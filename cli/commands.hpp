@@ -28,7 +28,6 @@ int validate_command(const std::string& path,
 int validate_data_command(const std::string& path,
                           const std::vector<std::string>& sets, bool json);
 int status_command(const std::string& to, bool json);
-int events_command(const std::string& to, uint64_t after);
 /// `pairs`: key=value; the value is JSON, or else text.
 int control_command(const std::string& to, const std::string& type,
                     const std::vector<std::string>& pairs);

@@ -6,6 +6,7 @@
 #include "cli/library_answer.hpp"
 #include "cli/node_library.hpp"
 #include "cli/open_file_limit.hpp"
+#include "cli/run_events.hpp"
 #include "cli/set_option.hpp"
 #include "cli/standard_input.hpp"
 #include "cli/supervisor.hpp"
@@ -64,7 +65,7 @@ struct arguments {
   bool json = false;
   bool data = false;
   bool wait = false;
-  uint64_t after = 0;
+  event_choice events;
   std::string type;
   std::vector<std::string> pairs;
   std::string topic;
@@ -286,11 +287,15 @@ void add_client_commands(CLI::App& app, arguments& a, action& chosen) {
   status->callback(
       [&] { chosen = [&a] { return status_command(a.to, a.json); }; });
 
-  CLI::App* events = app.add_subcommand("events", "Follow the events of a run");
+  CLI::App* events = app.add_subcommand("events", "Follow a run's events");
   add_to(events, a.to);
-  events->add_option("--after", a.after, "Only events after this number");
+  events->add_option("--after", a.events.after, "Only after this number");
+  events->add_option("--kind", a.events.kinds,
+                     "Only of this kind; may be given several times");
+  events->add_option("--since", a.events.since,
+                     "Only from then on: 10m (ago), or 2026-11-28T20:00 UTC");
   events->callback(
-      [&] { chosen = [&a] { return events_command(a.to, a.after); }; });
+      [&] { chosen = [&a] { return events_command(a.to, a.events); }; });
 
   CLI::App* ctl = app.add_subcommand("ctl", "Send one control message");
   ctl->add_option("type", a.type, types_for_ctl())->required();
@@ -299,13 +304,15 @@ void add_client_commands(CLI::App& app, arguments& a, action& chosen) {
   ctl->callback([&] {
     chosen = [&a] { return control_command(a.to, a.type, a.pairs); };
   });
+}
 
+void add_docs(CLI::App& app, arguments& a, action& chosen) {
   CLI::App* docs = app.add_subcommand("docs", "Print a generated document");
   docs->group(""); // hidden: for developers of Ballast
   docs->add_option("topic", a.topic)
       ->required()
-      ->check(CLI::IsMember(
-          {"job", "errors", "resampling", "schema", "completion"}));
+      ->check(CLI::IsMember({"job", "job-schema", "errors", "resampling",
+                             "schema", "completion"}));
   docs->callback([&] {
     chosen = [&a, &app] {
       if (a.topic != "completion")
@@ -390,6 +397,7 @@ int parse_and_run(int argc, char** argv) {
   action chosen;
   add_run(app, a, chosen);
   add_client_commands(app, a, chosen);
+  add_docs(app, a, chosen);
   add_data_commands(app, chosen);
   add_handed_on(app);
   try {

@@ -88,9 +88,9 @@ void print_summary(const outcome& how) {
   std::printf("%s: %llu steps, %llu samples in %.1f s",
               report.value("state", "").c_str(), report.value("steps", 0ull),
               report.value("samples", 0ull), report.value("wall_s", 0.0));
-  if (report["samples_per_s"].is_number())
-    std::printf(" (%.0f samples/s in training)",
-                report["samples_per_s"].get<double>());
+  if (const auto rate = report.find("samples_per_s");
+      rate != report.end() && rate->is_number())
+    std::printf(" (%.0f samples/s in training)", rate->get<double>());
   std::printf("\n");
   auto number = [&report](const char* key, const char* label) {
     if (report.contains(key) && report[key].is_number())

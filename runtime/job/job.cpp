@@ -58,6 +58,16 @@ job_form form_of(const json& document) {
   return form;
 }
 
+/// "$schema" is for editors; it says nothing of the run.
+void take_schema_out(json& document, std::vector<failure>& mistakes) {
+  const std::string key = "$schema";
+  if (!document.contains(key))
+    return;
+  if (!document[key].is_string())
+    mistakes.push_back(wrong_type(a_job(), "/" + key, "text", document[key]));
+  document.erase(key);
+}
+
 /// Where rows come from a graph, that says it all.
 void fill_format(json& document) {
   for (const char* part : {"train", "test"}) {
@@ -121,10 +131,14 @@ job_result parse_job(const std::string& text,
     result.mistakes.push_back(std::move(f));
     return result;
   }
+  std::vector<failure> mistakes;
+  take_schema_out(document, mistakes);
   fill_format(document);
   std::vector<job_field> fields = job_fields(form_of(document));
   job read;
   result.mistakes = read_document(a_job(), document, fields, read);
+  result.mistakes.insert(result.mistakes.end(), mistakes.begin(),
+                         mistakes.end());
   check_sources(document, result.mistakes);
   for (graph::node& one : read.data.graph)
     for (const graph::option& known : graph::about(one.what).options)

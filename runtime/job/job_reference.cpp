@@ -116,7 +116,10 @@ std::string job_reference() {
       "is\n"
       "read as JSON, or else as text; `null` takes the field out.\n\n"
       "The column *only with* names what a field goes with. `GET /v1/schema` "
-      "gives the same as JSON\nSchema.\n";
+      "gives the same as JSON\nSchema, and so does `ballast docs job-schema > "
+      "job.schema.json`: a job that begins with\n`\"$schema\": "
+      "\"./job.schema.json\"` is completed and checked by editors while it "
+      "is written.\n";
   for (const section& s : sections) {
     out += "\n## " + s.title + "\n\n";
     if (!s.text.empty())

@@ -145,6 +145,10 @@ json job_schema() {
   json out = nest(objects);
   out["$schema"] = "https://json-schema.org/draft/2020-12/schema";
   out["title"] = "Ballast job";
+  // No field of the job: where an editor finds this schema.
+  out["properties"]["$schema"] = {
+      {"type", "string"},
+      {"description", "Where the JSON Schema of jobs lies, for editors."}};
   return out;
 }
 

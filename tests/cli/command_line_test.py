@@ -288,7 +288,8 @@ class CommandLine(unittest.TestCase):
         self.refused(1, "is the coordinator running?", "status", "--to",
                      self.folder)
         self.write("report.json", "{}")
-        self.refused(1, "the run has ended", "status", "--to", self.folder)
+        self.refused(1, "the run has ended", "ctl", "pause", "--to",
+                     self.folder)
 
     def test_ctl_sends_one_message_and_prints_the_reply(self):
         server = self.coordinator()
@@ -410,6 +411,53 @@ class CommandLine(unittest.TestCase):
         server = self.coordinator()
         done = self.ballast("events", "--after", "4", "--to", server.url)
         self.assertEqual(done.stdout, '{"seq":5}\n{"seq":6}\n')
+
+    def ended_run(self):
+        run = os.path.join(self.folder, "ended")
+        os.mkdir(run)
+        with open(os.path.join(run, "events.jsonl"), "w",
+                  encoding="utf-8") as out:
+            for seq, (time, kind) in enumerate(
+                    (("2026-11-28T20:00:00.100Z", "run_started"),
+                     ("2026-11-28T20:10:00.200Z", "worker_lost"),
+                     ("2026-11-28T20:20:00.300Z", "run_ended"))):
+                out.write(json.dumps({"seq": seq + 1, "time": time,
+                                      "kind": kind}) + "\n")
+            out.write('{"seq": 4, "ti')  # its writer died
+        with open(os.path.join(run, "report.json"), "w",
+                  encoding="utf-8") as out:
+            json.dump({"state": "done", "steps": 12, "samples": 100,
+                       "wall_s": 3.5, "samples_per_s": None,
+                       "test_loss": 0.25}, out)
+        return run
+
+    def test_events_of_an_ended_run_come_from_its_file(self):
+        run = self.ended_run()
+        for chosen, expected in (
+                ([], [1, 2, 3]),
+                (["--after", "1"], [2, 3]),
+                (["--kind", "run_ended", "--kind", "run_started"], [1, 3]),
+                (["--since", "2026-11-28T20:10"], [2, 3]),
+                (["--since", "2026-11-29"], []),
+                (["--since", "1s"], [])):
+            done = self.ballast("events", "--to", run, *chosen)
+            self.assertEqual(
+                [json.loads(line)["seq"] for line in
+                 done.stdout.splitlines()], expected, chosen)
+        done = self.ballast("events", "--to", run, "--kind", "lost")
+        self.assertEqual(done.stdout, "")
+        self.assertIn("there is no event of the kind lost; there are: "
+                      "run_ended, run_started, worker_lost", done.stderr)
+        self.refused(2, "--since soon: expected a time before now",
+                     "events", "--to", run, "--since", "soon")
+
+    def test_the_status_of_an_ended_run_is_its_report(self):
+        run = self.ended_run()
+        done = self.ballast("status", "--to", run)
+        self.assertIn("done: 12 steps, 100 samples in 3.5 s", done.stdout)
+        self.assertIn("test loss      0.2500", done.stdout)
+        done = self.ballast("status", "--to", run, "--json")
+        self.assertEqual(json.loads(done.stdout)["state"], "done")
 
     def test_thin_commands_start_within_50_ms(self):
         # Processor time of the fastest of ten: what else runs on the machine

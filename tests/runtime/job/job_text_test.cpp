@@ -67,6 +67,16 @@ TEST(job_text, limits_size_and_depth_of_the_text) {
               HasSubstr("at most 1048576"));
 }
 
+TEST(job_text, may_say_where_its_schema_is) {
+  nlohmann::json named = right_job();
+  named["$schema"] = "./job.schema.json";
+  const job_result read = parse(named);
+  ASSERT_TRUE(read.value) << all_messages(read);
+  EXPECT_EQ(to_json(*read.value), to_json(*parse(right_job()).value));
+  named["$schema"] = 7;
+  EXPECT_EQ(pointers(parse(named)), std::vector<std::string>{"/$schema"});
+}
+
 TEST(job_text, makes_relative_paths_absolute_against_the_job_file) {
   job_result result =
       parse_with({"/data/test={\"format\":\"idx\",\"images\":\"../a.gz\","
