@@ -34,17 +34,6 @@ constexpr const char* may_change[] = {"/elastic",
                                       "/train/collective",
                                       "/train/activation_checkpointing"};
 
-void for_each_line(const fs::path& file,
-                   const std::function<void(const json&)>& use) {
-  store::for_each_json_line(
-      file, [&](const json& line, uint64_t) { use(line); },
-      [&](uint64_t number, const std::string& why) {
-        throw ballast_error(errc::run_dir_unusable, file.string() + " line " +
-                                                        std::to_string(number) +
-                                                        " is damaged: " + why);
-      });
-}
-
 ledger::committed_step step_of(const json& line) {
   ledger::committed_step out;
   out.step = step_number{line.at("step").get<uint64_t>()};
@@ -156,9 +145,9 @@ coordinator::past_run read_past_run(const fs::path& folder,
   }
   for (const store::journaled_plan& one : journal.plans)
     out.plans.push_back({one.body, one.effective, one.note});
-  for_each_line(folder / "steps.jsonl", [&out](const json& line) {
-    out.steps.push_back(step_of(line));
-  });
+  store::for_each_line_of(
+      folder / "steps.jsonl", "step",
+      [&out](const json& line) { out.steps.push_back(step_of(line)); });
   out.undone = times_undone(folder / "undone.jsonl");
   out.committed = journal.committed;
   out.probe = journal.probe;

@@ -1,5 +1,7 @@
 #include "store/json_lines.hpp"
 
+#include "runtime/base/errors.hpp"
+
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -25,6 +27,18 @@ bool for_each_json_line(
     }
   }
   return true;
+}
+
+bool for_each_line_of(const std::filesystem::path& file,
+                      const std::string& what,
+                      const std::function<void(const nlohmann::json&)>& use) {
+  return for_each_json_line(
+      file, [&](const nlohmann::json& line, uint64_t) { use(line); },
+      [&](uint64_t number, const std::string& why) {
+        throw ballast_error(errc::run_dir_unusable,
+                            file.string() + " line " + std::to_string(number) +
+                                " is no " + what + ": " + why);
+      });
 }
 
 } // namespace ballast::store

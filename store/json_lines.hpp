@@ -18,4 +18,10 @@ bool for_each_json_line(
     const std::function<void(const nlohmann::json&, uint64_t number)>& use,
     const std::function<void(uint64_t number, const std::string& why)>& broken);
 
+/// The same of a file in which no line may be broken; `what` a line is:
+/// "step". Throws ballast_error{run_dir_unusable}, which names file and line.
+bool for_each_line_of(const std::filesystem::path& file,
+                      const std::string& what,
+                      const std::function<void(const nlohmann::json&)>& use);
+
 } // namespace ballast::store

@@ -58,16 +58,9 @@ void compare_digests(const fs::path& folder, const digests_of_steps& again,
   }
 }
 
-/// Every line of a file of the run, of which it says what a line is.
 void for_each_line(const fs::path& file, const std::string& what,
                    const std::function<void(const json&)>& use) {
-  const auto broken = [&](uint64_t line, const std::string& why) {
-    throw ballast_error(errc::run_dir_unusable,
-                        file.string() + " line " + std::to_string(line) +
-                            " is no " + what + ": " + why);
-  };
-  if (!store::for_each_json_line(
-          file, [&](const json& one, uint64_t) { use(one); }, broken))
+  if (!store::for_each_line_of(file, what, use))
     throw ballast_error(errc::run_dir_unusable,
                         file.string() + " cannot be read");
 }
