@@ -1,5 +1,6 @@
 #include "cli/commands/audit_replay.hpp"
 
+#include "cli/commands/audit_files.hpp"
 #include "cli/commands/ending_signals.hpp"
 #include "cli/node/identity.hpp"
 #include "data/graph/temporary_folder.hpp"
@@ -10,6 +11,7 @@
 #include "store/journal.hpp"
 #include "store/json_file.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -67,6 +69,20 @@ void check_build(const fs::path& folder,
                             build_id() +
                             ", which may compute other bits; replay it with "
                             "the program that trained it");
+}
+
+/// What differs says nothing of the run where this machine computes otherwise.
+void check_probe(const fs::path& folder, const store::journal_content& run,
+                 const store::journal_content& again) {
+  if (!run.probe.empty() && !again.probe.empty() && run.probe != again.probe)
+    throw ballast_error(
+        errc::unlike_workers,
+        "this machine computes other bits of the same rows and parameters (" +
+            again.probe + ") than the workers of " + folder.string() +
+            " did (" + run.probe +
+            "): another CPU, another library, or variables of the environment "
+            "such as MKL_CBWR or ONEDNN_MAX_CPU_ISA; replay it on a machine "
+            "like theirs, or train with train.kernels \"portable\"");
 }
 
 std::string content_of(const fs::path& folder) {
@@ -216,24 +232,28 @@ replay_report replay_run(const fs::path& folder) {
   const store::journal_content journal = store::read_journal(folder);
   check_build(folder, journal);
   replay_report out;
-  out.steps = value(journal.committed);
+  const step_number last = std::max(journal.committed, last_step(folder));
+  out.steps = value(last);
   if (out.steps == 0)
     throw ballast_error(errc::run_dir_unusable,
                         folder.string() + " has no committed step to repeat");
-  const std::optional<left_behind> left =
-      what_it_left(folder, journal.committed);
+  const std::optional<left_behind> left = what_it_left(folder, last);
   std::optional<step_number> until;
   json& every_steps = job["train"]["digest_every_steps"];
   const auto every = every_steps.get<uint64_t>();
   out.digests_due = every > 0 ? out.steps / every : 0;
   if (!left || !left->is_end) {
-    until = journal.committed;
+    until = last;
     every_steps = std::gcd(std::gcd(every, out.steps),
                            left ? value(left->after) : out.steps);
   }
   const data::rows_folder room = data::rows_folder::make();
   train(job, folder, room.path(), until);
   compare_runs(folder, room.path() / "run", left, out);
+  for (std::string& one : file_problems(folder))
+    out.problems.push_back(std::move(one));
+  if (!out.problems.empty())
+    check_probe(folder, journal, store::read_journal(room.path() / "run"));
   return out;
 }
 

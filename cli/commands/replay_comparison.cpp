@@ -22,15 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// The first tensor that differs, empty: none.
-std::string first_other(const monitor::step_digests& was,
-                        const monitor::step_digests& is) {
-  for (size_t i = 0; i < std::min(was.tensors.size(), is.tensors.size()); ++i)
-    if (was.tensors[i] != is.tensors[i])
-      return was.tensors[i].first;
-  return was.tensors.size() == is.tensors.size() ? "" : "the list of tensors";
-}
-
 using digests_of_steps = std::map<step_number, monitor::step_digests>;
 
 digests_of_steps digests_of(const fs::path& run) {
@@ -48,7 +39,7 @@ void compare_digests(const fs::path& folder, const digests_of_steps& again,
     if (is == again.end())
       continue;
     ++out.digests_compared;
-    const std::string tensor = first_other(was, is->second);
+    const std::string tensor = monitor::first_other(was, is->second);
     if (tensor.empty())
       continue;
     out.problems.push_back("after step " + to_string(step) +
@@ -79,6 +70,8 @@ void compare_losses(const fs::path& folder, const fs::path& run,
                     replay_report& out) {
   const std::map<uint64_t, std::string> again = losses_of(run);
   for (const auto& [step, loss] : losses_of(folder)) {
+    if (loss == "null") // a line that a resume has restored from the ledger
+      continue;
     const auto is = again.find(step);
     ++out.losses_compared;
     if (is != again.end() && is->second == loss)
@@ -166,6 +159,11 @@ void compare_parameters(const left_behind& left, const digests_of_steps& again,
 }
 
 } // namespace
+
+step_number last_step(const fs::path& folder) {
+  const auto losses = losses_of(folder);
+  return step_number{losses.empty() ? 0 : losses.rbegin()->first};
+}
 
 std::optional<left_behind> what_it_left(const fs::path& folder,
                                         step_number committed) {

@@ -24,6 +24,10 @@ struct replay_report {
   std::vector<std::string> problems;
 };
 
+/// The last step of steps.jsonl: that of a run that was killed may be ahead of
+/// its ledger. Throws as compare_runs().
+step_number last_step(const std::filesystem::path& folder);
+
 /// The newest parameters of a run.
 struct left_behind {
   std::filesystem::path file; // model.safetensors, or the state of a checkpoint

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <set>
 #include <vector>
 
 namespace ballast::gpu {
@@ -12,8 +13,7 @@ namespace ballast::gpu {
 namespace {
 
 constexpr uint64_t probe_seed = 0x70726f6265;
-/// Libraries choose their products by the sizes: as many rows as a leaf of the
-/// run has, up to so many.
+/// Of a leaf that is probed, at most.
 constexpr uint64_t rows_max = 256;
 
 struct made_up_rows {
@@ -23,10 +23,18 @@ struct made_up_rows {
   std::vector<uint64_t> ids; // as many as rows
 };
 
-made_up_rows rows_of(const train_spec& how, const ledger::row_shape& row) {
+/// Libraries choose their products by the sizes: as many rows as the leaves of
+/// the run have, of which there may be two sizes.
+std::set<uint32_t> sizes_of(const train_spec& how) {
+  const auto within = [](uint64_t rows) {
+    return uint32_t(std::clamp<uint64_t>(rows, 1, rows_max));
+  };
+  const uint64_t least = how.global_batch / how.leaves;
+  return {within(least), within(least + (how.global_batch % how.leaves > 0))};
+}
+
+made_up_rows made_up(uint32_t rows, const ledger::row_shape& row) {
   constexpr counter_random random(probe_seed, 0);
-  const auto rows = uint32_t(
-      std::clamp<uint64_t>(how.global_batch / how.leaves, 1, rows_max));
   made_up_rows out;
   for (uint32_t r = 0; r < rows; ++r) {
     for (uint32_t i = 0; i < row.features; ++i) {
@@ -47,22 +55,27 @@ made_up_rows rows_of(const train_spec& how, const ledger::row_shape& row) {
 std::string probe_leaf(const job& what, const ledger::row_shape& row, model& of,
                        std::span<float> parameters,
                        std::span<float> gradients) {
-  const made_up_rows rows = rows_of(what.train, row);
-  std::fill(gradients.begin(), gradients.end(), 0.0F);
-  of.bind(parameters, gradients);
   const bool classes = what.train.loss == loss_kind::cross_entropy;
-  const batch_view batch{.features = rows.features.data(),
-                         .labels = classes ? rows.labels.data() : nullptr,
-                         .targets = classes ? nullptr : rows.targets.data(),
-                         .sample_ids = rows.ids.data(),
-                         .rows = uint32_t(rows.ids.size())};
-  const double loss = of.accumulate(batch, probe_seed, nullptr);
-  std::vector<float> statistics(of.statistics_count());
-  of.take_statistics(statistics);
+  of.bind(parameters, gradients);
   data::content_hash hash;
-  hash.update(&loss, sizeof loss);
-  hash.update(gradients.data(), gradients.size_bytes());
-  hash.update(statistics.data(), statistics.size() * sizeof(float));
+  // They come from random numbers, which libraries make in vectors, too; a last
+  // bit of one may show in no gradient.
+  hash.update(parameters.data(), parameters.size_bytes());
+  for (const uint32_t size : sizes_of(what.train)) {
+    const made_up_rows rows = made_up(size, row);
+    std::fill(gradients.begin(), gradients.end(), 0.0F);
+    const batch_view batch{.features = rows.features.data(),
+                           .labels = classes ? rows.labels.data() : nullptr,
+                           .targets = classes ? nullptr : rows.targets.data(),
+                           .sample_ids = rows.ids.data(),
+                           .rows = uint32_t(rows.ids.size())};
+    const double loss = of.accumulate(batch, probe_seed, nullptr);
+    std::vector<float> statistics(of.statistics_count());
+    of.take_statistics(statistics);
+    hash.update(&loss, sizeof loss);
+    hash.update(gradients.data(), gradients.size_bytes());
+    hash.update(statistics.data(), statistics.size() * sizeof(float));
+  }
   std::fill(gradients.begin(), gradients.end(), 0.0F);
   return data::hex16(hash.digest());
 }

@@ -20,6 +20,7 @@ void compute_portably() {
   setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
   setenv("DNNL_MAX_CPU_ISA", "AVX2", 1);
   setenv("MKL_CBWR", "AVX2,STRICT", 1);
+  setenv("MKL_ENABLE_INSTRUCTIONS", "AVX2", 1);
   // Read once; the others are used behind it.
   if (const std::string used = at::get_cpu_capability(); used != "AVX2")
     throw ballast_error(errc::device_failed,

@@ -19,23 +19,60 @@ void digest_log::append(step_number after,
     if (last.is_object())
       last_ = step_number{last.value("step", uint64_t{0})};
   }
-  if (after <= last_)
-    return;
   data::content_hash all;
   all.update(digests.data(), digests.size() * sizeof(uint64_t));
-  nlohmann::ordered_json line = {{"step", value(after)},
-                                 {"digest", data::hex16(all.digest())},
-                                 {"tensors", nlohmann::ordered_json::object()}};
+  step_digests one{after, data::hex16(all.digest()), {}};
   for (size_t i = 0; i < std::min(tensors.size(), digests.size()); ++i)
-    line["tensors"][tensors[i]] = data::hex16(digests[i]);
+    one.tensors.emplace_back(tensors[i], data::hex16(digests[i]));
+  if (after <= last_)
+    return compare(one);
+  nlohmann::ordered_json line = {{"step", value(after)},
+                                 {"digest", one.digest},
+                                 {"tensors", nlohmann::ordered_json::object()}};
+  for (const auto& [name, digest] : one.tensors)
+    line["tensors"][name] = digest;
   file_->append(json_text(line) + "\n");
   last_ = after;
+  before_.clear();
+}
+
+void digest_log::compare(const step_digests& again) {
+  if (before_.empty())
+    before_ = read_digests(path_);
+  const auto was = std::lower_bound(
+      before_.begin(), before_.end(), again.step,
+      [](const step_digests& one, step_number at) { return one.step < at; });
+  if (was == before_.end() || was->step != again.step)
+    return;
+  if (const std::string tensor = first_other(*was, again); !tensor.empty())
+    throw ballast_error(
+        errc::other_bits,
+        "step " + to_string(again.step) +
+            " is done again, and the parameters are not those that " +
+            path_.string() + " has of it, first in '" + tensor +
+            "': the workers, their CPUs or their environment are not those of "
+            "before, or their memory is ill");
+}
+
+std::string first_other(const step_digests& was, const step_digests& is) {
+  const auto names = [](const auto& a, const auto& b) {
+    return a.first == b.first;
+  };
+  if (!std::equal(was.tensors.begin(), was.tensors.end(), is.tensors.begin(),
+                  is.tensors.end(), names))
+    return "the list of tensors";
+  for (size_t i = 0; i < was.tensors.size(); ++i)
+    if (was.tensors[i] != is.tensors[i])
+      return was.tensors[i].first;
+  return "";
 }
 
 std::vector<step_digests> read_digests(const std::filesystem::path& file) {
   std::vector<step_digests> out;
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
+    if (in.eof()) // torn: its writer died
+      break;
     const auto read = nlohmann::ordered_json::parse(line, nullptr, false);
     const auto text = [](const nlohmann::ordered_json& of) {
       return of.is_string() ? of.get<std::string>() : std::string();

@@ -1,7 +1,7 @@
 /// digests.jsonl: digests of the parameters of a reproducible run after some of
 /// its steps, tensor by tensor, each step once. A step that is done again has
-/// the digests that it had. Made with the first line; owned by the coordinator
-/// process, one thread at a time.
+/// to have the digests that it had. Made with the first line; owned by the
+/// coordinator process, one thread at a time.
 #pragma once
 
 #include "runtime/base/ids.hpp"
@@ -27,19 +27,26 @@ class digest_log {
 public:
   explicit digest_log(std::filesystem::path file) : path_(std::move(file)) {}
 
-  /// A step that the file has already, or is behind, is left out. Throws as
+  /// A step that the file has already, or is behind, is left out. Throws
+  /// ballast_error{other_bits} where the file has other digests of it; and as
   /// line_file does.
   void append(step_number after, const std::vector<std::string>& tensors,
               const std::vector<uint64_t>& digests);
 
 private:
+  void compare(const step_digests& again);
+
   std::filesystem::path path_;
   std::optional<store::line_file> file_;
   step_number last_{};
+  std::vector<step_digests> before_; // of steps that are done again
 };
 
-/// All lines of such a file; none where there is no file. Throws
-/// ballast_error{run_dir_unusable} that names the line.
+/// The first tensor that differs; empty: none.
+std::string first_other(const step_digests& was, const step_digests& is);
+
+/// All lines of such a file but a torn last one; none where there is no file.
+/// Throws ballast_error{run_dir_unusable} that names the line.
 std::vector<step_digests> read_digests(const std::filesystem::path& file);
 
 } // namespace ballast::monitor

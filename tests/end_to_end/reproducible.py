@@ -68,6 +68,13 @@ class Alike(BallastTest):
         self.assertEqual(weights, expected[0])
         self.audit(run)
 
+    @contextlib.contextmanager
+    def environment_of(self, more):
+        before = dict(self.environment)
+        self.environment.update(more)
+        yield
+        self.environment = before
+
 
 class Reproducible(Alike):
     def test_every_number_of_workers_ends_with_the_same_bits(self):
@@ -145,6 +152,40 @@ class Replayed(Resume, Alike):
             self.ballast("audit", run, "--replay", "--json").out)
         self.assertTrue(found["same"], found)
         self.assertIn("checkpoints/step-", found["compared_file"])
+
+    def test_losses_that_a_resume_has_restored_are_passed_by(self):
+        run = self.run_job(table_job(2))
+        with self.line_of(run / "steps.jsonl", '"step":7,') as one:
+            one["loss"] = None
+        found = json.loads(
+            self.ballast("audit", run, "--replay", "--json").out)
+        self.assertTrue(found["same"], found)
+        self.assertEqual(found["losses_compared"], found["steps"] - 1)
+
+    def test_steps_that_are_ahead_of_the_ledger_are_repeated(self):
+        run = self.killed(table_job(2, train={"epochs": 1000000},
+                                    checkpoint={"every_steps": 10,
+                                                "every_s": 0}))
+        steps = max(line["step"] for line in read_lines(run / "steps.jsonl"))
+        with contextlib.closing(sqlite3.connect(run / "ledger.sqlite")) as book:
+            book.execute("UPDATE progress SET step = step - 5")
+            book.commit()
+        found = json.loads(
+            self.ballast("audit", run, "--replay", "--json").out)
+        self.assertTrue(found["same"], found)
+        self.assertEqual(found["losses_compared"], steps)
+
+    def test_a_model_of_which_a_bit_is_flipped_is_found(self):
+        run = self.run_job(table_job(2))
+        self.flip_in(run / "model.safetensors")
+        self.refused(1, "is not the model that report.json names", "audit",
+                     run, "--replay")
+
+    def test_a_machine_that_computes_other_bits_is_told_so(self):
+        run = self.run_job(table_job(2, model=WIDE))
+        with self.environment_of(OTHER_BITS):
+            self.refused(2, "this machine computes other bits", "audit", run,
+                         "--replay")
 
     @contextlib.contextmanager
     def line_of(self, file, part):
@@ -350,20 +391,13 @@ class Refused(Resume, Alike):
         self.ballast("run", "--resume", run, "--no-progress")
         self.expect_alike(expected, run)
 
-    @contextlib.contextmanager
-    def environment_of(self, more):
-        before = dict(self.environment)
-        self.environment.update(more)
-        yield
-        self.environment = before
-
     def test_portable_kernels_on_machines_that_are_not_alike(self):
         """One has AVX2 at most, and another environment."""
         job = table_job(2, model=WIDE, train={"kernels": "portable"})
         expected = outcome(self.run_job(merged(job, {"elastic": {
             "workers": 1}})))
         cluster = HandMade(self)
-        cluster.node("new")
+        cluster.node("new", {"MKL_ENABLE_INSTRUCTIONS": "SSE4_2"})
         cluster.node("old", {**OTHER_BITS, "MKL_ENABLE_INSTRUCTIONS": "AVX2"})
         submitted = self.start(*cluster.submit(job))
         self.assertEqual(submitted.wait(60), 0, submitted)

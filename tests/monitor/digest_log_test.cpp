@@ -39,6 +39,28 @@ TEST(digest_log, leaves_out_steps_that_the_file_has_also_in_another_life) {
   EXPECT_EQ(read_digests(folder / "d").size(), 3u);
 }
 
+// They are undone and trained again, perhaps by workers of another kind.
+TEST(digest_log, refuses_steps_that_come_to_other_digests_than_before) {
+  store::temp_folder folder;
+  {
+    digest_log log(folder / "d");
+    log.append(step_number{50}, {"b", "a"}, {1, 2});
+    log.append(step_number{100}, {"b", "a"}, {3, 4});
+  }
+  digest_log again(folder / "d");
+  again.append(step_number{50}, {"b", "a"}, {1, 2});
+  EXPECT_FAILURE(again.append(step_number{100}, {"b", "a"}, {3, 5}),
+                 errc::other_bits, "step 100 is done again");
+  EXPECT_EQ(read_digests(folder / "d").size(), 2u);
+}
+
+TEST(digest_log, passes_by_a_torn_last_line) {
+  store::temp_folder folder;
+  std::ofstream(folder / "d")
+      << "{\"step\":1,\"digest\":\"a\",\"tensors\":{}}\n{\"step\":2,";
+  EXPECT_EQ(read_digests(folder / "d").size(), 1u);
+}
+
 TEST(digest_log, makes_no_file_before_the_first_line) {
   store::temp_folder folder;
   digest_log log(folder / "d");

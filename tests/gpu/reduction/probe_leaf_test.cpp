@@ -47,6 +47,20 @@ TEST(probe_leaf, is_another_for_other_gradients) {
   EXPECT_NE(probe(emulated(50)), probe(emulated(50), 0.5F));
 }
 
+// In the gradients of these rows it is lost.
+TEST(probe_leaf, is_another_for_a_last_bit_of_a_parameter) {
+  EXPECT_NE(probe(emulated(50)), probe(emulated(50), 1e-30F));
+}
+
+TEST(probe_leaf, is_of_both_sizes_that_leaves_have) {
+  job even = emulated(50);
+  even.train.leaves = 8;
+  even.train.global_batch = 56;
+  job uneven = even;
+  uneven.train.global_batch = 57; // seven leaves of 7 rows, one of 8
+  EXPECT_NE(probe(even), probe(uneven));
+}
+
 TEST(tensor_digests, are_those_of_each_parameter_for_any_number_of_threads) {
   emulated_model model(emulated(3 * emulated_model::piece_max).model);
   arenas memory;
