@@ -86,6 +86,9 @@ std::string run_set::begin(const set_prepared& made) {
 
 void run_set::check(const set_prepared& made, const std::string& digest) {
   nlohmann::json now = nlohmann::json::parse(made.manifest);
+  // Earlier builds did not name the columns: a run of theirs goes on.
+  if (digest_of(now) != digest)
+    now.erase("columns");
   nlohmann::json kept = store::read_json_file(directory_.file(name));
   std::error_code none;
   const bool was_there = std::filesystem::exists(directory_.file(name), none);
@@ -105,7 +108,7 @@ void run_set::check(const set_prepared& made, const std::string& digest) {
   if (was_there)
     std::filesystem::rename(directory_.file(name),
                             store::damaged_name(directory_.file(name)));
-  directory_.write_file(name, made.manifest, store::outlives::power);
+  directory_.write_file(name, json_text(now), store::outlives::power);
   notices_.warn(
       std::string(name) + " " + why +
       "; it is made again from the prepared data, which are those that the "

@@ -3,6 +3,7 @@
 #include "actors/served_checkpoint.hpp"
 #include "actors/shard_manager.hpp"
 #include "data/fitting/state_files.hpp"
+#include "data/prepared/prepared_folder.hpp"
 #include "data/prepared/prepared_set.hpp"
 #include "data/prepared/set_tables.hpp"
 #include "data/source/row_faults.hpp"
@@ -65,6 +66,7 @@ failure served_set::parts::make(const prepare_set& order,
     set = data::prepare(order.what, config.cache_folder, options);
     nlohmann::json manifest = set->about();
     data::name_states(set->folder(), manifest);
+    data::name_columns(set->folder(), manifest);
     manifest_text = json_text(manifest);
     count(order.what);
     // Rows that are stratified lie class by class.

@@ -6,6 +6,7 @@
 #include "cli/library_answer.hpp"
 #include "cli/node_library.hpp"
 #include "cli/open_file_limit.hpp"
+#include "cli/predict_arguments.hpp"
 #include "cli/run_events.hpp"
 #include "cli/set_option.hpp"
 #include "cli/standard_input.hpp"
@@ -399,6 +400,7 @@ int parse_and_run(int argc, char** argv) {
   add_client_commands(app, a, chosen);
   add_docs(app, a, chosen);
   add_data_commands(app, chosen);
+  add_predict_commands(app, chosen);
   add_handed_on(app);
   try {
     app.parse(argc, argv);
@@ -413,7 +415,8 @@ int parse_and_run(int argc, char** argv) {
 int guarded_main(int argc, char** argv) {
   std::string command = argc > 1 ? argv[1] : "";
   try {
-    for (const char* name : {"node", "audit", "doctor", "bench", "cache"})
+    for (const char* name :
+         {"node", "audit", "doctor", "bench", "cache", "infer"})
       if (command == name)
         return handed_on(command, {argv + 2, argv + argc});
     return parse_and_run(argc, argv);

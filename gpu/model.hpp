@@ -45,7 +45,11 @@ public:
 
   virtual const std::vector<parameter_info>& parameters() const = 0;
   /// Elements of an arena.
-  virtual size_t parameter_count() const = 0;
+  virtual size_t parameter_count() const {
+    return parameters().empty()
+               ? 0
+               : parameters().back().offset + parameters().back().count;
+  }
 
   /// Writes the initial parameters (seeded by the job, equal on every worker)
   /// to host memory, wherever the model computes. All of it is 0 before: what
@@ -110,6 +114,13 @@ public:
     std::span<float> values;
   };
   virtual std::vector<buffer> buffers() { return {}; }
+
+  // -- a trained model -------------------------------------------------------
+
+  /// Forward pass only, without side effects and of the features alone: writes
+  /// rows x answer_columns() numbers. Precondition: there are such
+  /// columns.
+  virtual void answer(const batch_view& /*batch*/, std::span<float> /*out*/) {}
 };
 
 /// The inputs from which a model is built.
@@ -119,6 +130,16 @@ struct model_request {
   uint32_t threads = 1;
   model_place place = {};
 };
+
+/// What a trained model says of a row: the probability of each class, or of a
+/// regression the value. 0: it says nothing of a row as a whole ('transformer',
+/// which predicts each token of it) or nothing at all ('emulated').
+inline uint32_t answer_columns(const job& what, const ledger::row_shape& row) {
+  if (what.model.kind == model_kind::emulated ||
+      what.train.loss == loss_kind::next_token)
+    return 0;
+  return what.train.loss == loss_kind::mse ? 1 : row.classes;
+}
 
 /// The loss of a row is (output - target)^2 (mse) or, with class weights w,
 /// w_label * -log softmax(outputs)[label] (cross_entropy); the mean over the

@@ -51,6 +51,11 @@ std::shared_ptr<const fitted_state>
 graph_builder::state_of(const fitted_operator& what, const graph::output& of) {
   if (auto known = terms_.fitted->find(of.index))
     return known;
+  if (terms_.new_rows)
+    throw ballast_error(errc::invalid_data,
+                        what.terms().pointer + ": what \"" + what.terms().name +
+                            "\" has learned is not kept with the run",
+                        what.terms().pointer);
   const bool learns = graph::about(data_.graph[of.index].what).fitted;
   const std::vector<graph::output>& inputs = wires_.inputs()[of.index];
   auto out = std::make_shared<const fitted_state>(fit_rows(
@@ -67,10 +72,14 @@ stream_pointer graph_builder::changed(const graph::output& what) {
     return std::make_unique<schema_alone>(known->second, how);
   }
   fitted_terms terms;
-  terms.what = make_operator(fit_terms_of(what.index));
+  fit_terms learned = fit_terms_of(what.index);
+  // Draws go on as those of the run, whatever the way of new rows calls nodes.
+  if (const auto known = terms_.fitted->find(what.index))
+    learned.seed = known->seed;
+  terms.what = make_operator(learned);
   terms.state = state_of(*terms.what, what);
-  terms.of_training =
-      what.port == 0 && graph::about(data_.graph[what.index].what).fitted;
+  terms.of_training = !terms_.new_rows && what.port == 0 &&
+                      graph::about(data_.graph[what.index].what).fitted;
   terms.note = [to = terms_.fitted](const std::string& note) {
     to->tell(note);
   };

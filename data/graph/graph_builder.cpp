@@ -122,7 +122,8 @@ graph_builder::graph_builder(const data_spec& data, const graph_terms& terms,
     : data_(data), terms_(with_states(terms)), origins_(std::move(origins)),
       counts_(std::move(counts)), sources_(names_of_sources(data)),
       wires_(sources_, data.graph), what_(what),
-      to_keep_(graph::kept_nodes(wires_, data.graph, what)),
+      to_keep_(terms.new_rows ? std::set<size_t>()
+                              : graph::kept_nodes(wires_, data.graph, what)),
       repeated_(inputs_of_repeats(data, wires_)),
       learned_(graph::learned_from(wires_, data.graph)),
       found_(std::make_shared<std::map<size_t, found_source>>()) {}

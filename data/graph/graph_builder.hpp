@@ -44,6 +44,10 @@ struct graph_terms {
   /// Of the nodes that are fitted; shared by the outputs of a job, so that each
   /// node is fitted once. Null: this output's alone.
   std::shared_ptr<fitted_states> fitted = nullptr;
+  /// The rows are new to the fitted nodes, whose states are all in `fitted`:
+  /// nothing is learned of them, and none is a training row. The graph is a way
+  /// from one source (graph/served_nodes.hpp).
+  bool new_rows = false;
   /// For the rows of `cache` nodes; null: they are kept for this graph alone.
   std::shared_ptr<node_cache> nodes = nullptr;
 };

@@ -45,6 +45,10 @@ public:
     return from_->place_of(row);
   }
   const row_origins& origins() const { return *origins_; }
+  /// How many a source has given so far, by its number.
+  uint64_t rows_of_source(size_t number) const {
+    return counts_->rows({true, number, 0});
+  }
   /// Those whose rows were read so far, each with the origin of its first.
   std::vector<source_table::file> files() const { return origins_->files(); }
   /// It gave none: ballast_error{invalid_data} at the node where they ended.

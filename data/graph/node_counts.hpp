@@ -33,12 +33,13 @@ public:
                                    graph::output what, uint64_t left_out,
                                    const std::string& last) const;
 
+  uint64_t rows(const graph::output& what) const;
+
 private:
   using key = std::tuple<bool, size_t, size_t>;
   static key key_of(const graph::output& what) {
     return {what.of_source, what.index, what.port};
   }
-  uint64_t rows(const graph::output& what) const;
   bool is_empty(const graph::output& what) const;
 
   /// Of the streams of an output, what the longest has given.

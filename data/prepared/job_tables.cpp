@@ -7,6 +7,7 @@
 #include "data/operators/row_origin.hpp"
 #include "data/prepared/fragment_pool.hpp"
 #include "data/prepared/prepare_cache.hpp"
+#include "data/prepared/prepared_folder.hpp"
 #include "data/prepared/set_identity.hpp"
 #include "data/prepared/set_rows.hpp"
 #include "data/prepared/test_split.hpp"
@@ -122,10 +123,12 @@ job_tables::job_tables(const job& what,
   rejected = same_rows->about().rejected;
   if (rejected && rejected->kept > 0)
     quarantine = read_quarantine(*same_rows);
+  const std::vector<std::string> columns = columns_of_set(same_rows->folder());
   tables_of_set from(std::make_shared<const set_source>(
                          std::move(same_rows), set_source::samples::needed),
                      what.data.test.has_value(), how);
   train = std::move(from.train);
+  train.columns = columns;
   test = std::move(from.test);
   choose_rows(what);
   divide(what);

@@ -117,7 +117,7 @@ void write_set(const job& what, const job_tables& from, ledger::manifest about,
     order.tested = from.test_rows.rows.listed();
   write_order(how.folder, order);
   write_manifest(how.folder, std::move(about),
-                 sampling_of_set(what.train.sampling));
+                 sampling_of_set(what.train.sampling), from.train.columns);
 }
 
 uint64_t rows_memory(const prepare_options& options) {

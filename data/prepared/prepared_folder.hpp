@@ -28,9 +28,17 @@ ledger::manifest read_manifest(const std::filesystem::path& folder);
 
 /// Writes manifest.json with a checksum of its own, and the tables of a set of
 /// many chunks. `sampling`: what its weights and order are of, or null
-/// (sampling_of_set).
+/// (sampling_of_set). `columns`: the names of the features in order, for those
+/// who use a model that was trained on the set; empty: they have none.
 void write_manifest(const std::filesystem::path& folder, ledger::manifest about,
-                    const nlohmann::json& sampling);
+                    const nlohmann::json& sampling,
+                    const std::vector<std::string>& columns = {});
+
+/// The names of the features of the set there; empty: they have none, or an
+/// earlier build prepared it.
+std::vector<std::string> columns_of_set(const std::filesystem::path& folder);
+/// A manifest that does not say them yet then does: `columns`.
+void name_columns(const std::filesystem::path& set, nlohmann::json& manifest);
 
 /// Prepares a damaged set again; receives the description of the damage.
 using set_maker =

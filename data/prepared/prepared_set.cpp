@@ -7,6 +7,7 @@
 #include "data/prepared/set_tables.hpp"
 #include "data/store/chunk_file.hpp"
 #include "runtime/base/json_text.hpp"
+#include "store/json_file.hpp"
 
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -18,6 +19,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* checksum_key = "checksum";
+constexpr const char* columns_key = "columns";
 
 std::string text_checksum(const nlohmann::json& content) {
   const std::string text = json_text(content);
@@ -92,8 +94,23 @@ open_held(const fs::path& folder, std::shared_ptr<store::file_lock> in_use,
   return out;
 }
 
+std::vector<std::string> columns_of_set(const fs::path& folder) {
+  const nlohmann::json about = store::read_json_file(folder / "manifest.json");
+  const nlohmann::json found = about.is_object()
+                                   ? about.value(columns_key, nlohmann::json())
+                                   : nlohmann::json();
+  return found.is_array() ? found.get<std::vector<std::string>>()
+                          : std::vector<std::string>();
+}
+
+void name_columns(const fs::path& set, nlohmann::json& manifest) {
+  if (const auto columns = columns_of_set(set); !columns.empty())
+    manifest[columns_key] = columns;
+}
+
 void write_manifest(const fs::path& folder, ledger::manifest about,
-                    const nlohmann::json& sampling) {
+                    const nlohmann::json& sampling,
+                    const std::vector<std::string>& columns) {
   if (about.train.size() + about.test.size() > chunks_in_json_max) {
     const std::string chunks = chunk_table(about);
     write_small_file(folder / chunk_table_name, chunks);
@@ -103,6 +120,8 @@ void write_manifest(const fs::path& folder, ledger::manifest about,
   }
   nlohmann::json content = about;
   name_states(folder, content);
+  if (!columns.empty())
+    content[columns_key] = columns;
   if (!sampling.is_null())
     content[sampling_key] = sampling;
   content[checksum_key] = text_checksum(content);

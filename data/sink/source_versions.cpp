@@ -69,6 +69,13 @@ void source_versions::look_at_rows(const std::string& name,
                    open_database(spec, pointer, stop_)->identity());
 }
 
+std::string source_versions::text() const {
+  std::string out;
+  for (const auto& [name, version] : found_)
+    out += name + " " + version + "\n";
+  return out;
+}
+
 void source_versions::check_unchanged() const {
   const std::vector<file> now = look(nullptr);
   if (now == found_)

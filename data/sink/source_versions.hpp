@@ -29,6 +29,8 @@ public:
                   const store::work_watch& stop, found_files* found = nullptr);
 
   void check_unchanged() const;
+  /// Names and versions of the files, a line for each; empty: nothing is known.
+  std::string text() const;
   /// Does the work, then checks. What is wrong with a file that somebody wrote
   /// to meanwhile is that.
   template <class Work>

@@ -1,5 +1,6 @@
 /// IDX, the format of MNIST and similar sets: two zero bytes, a type, the
 /// number of dimensions, the dimensions, then the values, all big-endian.
+#include "data/source/idx_source.hpp"
 #include "data/source/source_error.hpp"
 #include "data/source/source_file.hpp"
 #include "data/source/source_table.hpp"
@@ -205,6 +206,16 @@ void read_labels(idx_file& in, label_kind kind, source_table& out) {
 }
 
 } // namespace
+
+source_table read_idx_images(const std::string& path,
+                             const source_request& request) {
+  idx_file images{{path, request.pointer, request.stop}, request.pointer, {}};
+  read_header(images);
+  source_table out;
+  out.files = {{path, 0}};
+  read_images(images, out);
+  return out;
+}
 
 source_table read_idx(const source_spec& spec, const source_request& request) {
   const std::string images_field = request.pointer + "/images";

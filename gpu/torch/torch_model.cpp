@@ -3,6 +3,7 @@
 #include "gpu/initial_parameters.hpp"
 #include "gpu/torch/factory.hpp"
 #include "gpu/torch/portable_kernels.hpp"
+#include "gpu/torch/row_answers.hpp"
 #include "gpu/torch/tensor_objective.hpp"
 #include "runtime/base/check.hpp"
 #include "runtime/base/errors.hpp"
@@ -187,6 +188,34 @@ evaluation_sums torch_model::evaluate(const batch_view& batch) {
     sums.rows += more.rows;
   }
   return sums;
+}
+
+void torch_model::answer(const batch_view& batch, std::span<float> out) {
+  use_threads(setting_.threads);
+  const size_t columns = answer_columns(setting_.what, setting_.row);
+  std::vector<float> host;
+  for (uint32_t begin = 0; begin < batch.rows; begin += evaluation_rows()) {
+    const batch_view part =
+        batch.slice(begin, std::min(evaluation_rows(), batch.rows - begin),
+                    setting_.row.features);
+    guarded("in a prediction", [&] {
+      const c10::InferenceMode no_autograd(!setting_.by_outputs());
+      const c10::NoGradGuard no_grad;
+      const c10::OptionalDeviceGuard here(device_if_gpu(setting_.place));
+      std::span<const float> found;
+      if (setting_.by_outputs()) {
+        const autocast_scope types(setting_.place, setting_.bfloat16);
+        const at::Tensor there = outputs(part, false, 0);
+        host.resize(size_t(there.numel()));
+        copy_to_host(there, host.data());
+        found = host;
+      } else {
+        found = predict(part);
+      }
+      answers_of(goal_, found,
+                 out.subspan(begin * columns, part.rows * columns));
+    });
+  }
 }
 
 at::Tensor torch_model::pass(const batch_view& batch, uint64_t step_seed,

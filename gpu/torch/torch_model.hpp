@@ -56,7 +56,6 @@ public:
   const std::vector<parameter_info>& parameters() const final {
     return arenas_.infos();
   }
-  size_t parameter_count() const final { return arenas_.count(); }
   void initialize(std::span<float> parameters) final;
   void bind(std::span<float> parameters, std::span<float> gradients) final;
   double accumulate(const batch_view& batch, uint64_t step_seed,
@@ -66,6 +65,8 @@ public:
                    const std::function<void(size_t)>& ready) final;
   /// In slices, so that memory does not grow with the batch.
   evaluation_sums evaluate(const batch_view& batch) final;
+  /// Likewise.
+  void answer(const batch_view& batch, std::span<float> out) final;
   void interrupt() noexcept final { interrupted_ = true; }
   void resume() noexcept final { interrupted_ = false; }
   size_t statistics_count() const final { return norms_.statistics_count(); }

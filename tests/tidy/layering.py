@@ -25,7 +25,7 @@ PUBLIC_SPEAKER = "data"
 # collectives holds for NCCL, too.
 TESTS_MAY = {"collectives": {"gpu"}}
 # The rooms of runtime/, likewise: base knows nobody, the coordinator everybody.
-ROOMS = ["base", "augment", "sampling", "graph", "job", "ledger", "placement", "messages", "balance", "worker",
+ROOMS = ["base", "inference", "augment", "sampling", "graph", "job", "ledger", "placement", "messages", "balance", "worker",
          "coordinator"]
 # A folder's names lie in a namespace of its name, those of a test in that of
 # what it tests; these folders are the vocabulary of all and stay in `ballast`.

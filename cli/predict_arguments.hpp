@@ -1,0 +1,15 @@
+/// The command lines of `ballast predict` and `ballast evaluate`.
+#pragma once
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace ballast::cli {
+
+/// `chosen` becomes the work of the one that is parsed.
+void add_predict_commands(CLI::App& app, std::function<int()>& chosen);
+
+} // namespace ballast::cli
