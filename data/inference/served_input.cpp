@@ -158,7 +158,15 @@ void put_types(const trained_run& of, const input_terms& terms,
 
 served_input serve_input(const trained_run& of, const input_terms& terms) {
   const source_format trained = of.what.data.train.format;
-  if (!is_table(trained) && trained != source_format::prepared)
+  // Of a set nobody knows by which nodes its rows became what they are.
+  if (trained == source_format::prepared)
+    throw ballast_error(errc::not_in_build,
+                        "the model was trained on a set that another job "
+                        "prepared, and how that changed its rows is not kept "
+                        "with the run; expected a run of the job with the "
+                        "sources themselves",
+                        "/data/train/format");
+  if (!is_table(trained))
     throw ballast_error(errc::not_in_build,
                         "the model was trained on the format '" +
                             ballast::to_string(trained) +

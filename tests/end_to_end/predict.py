@@ -446,6 +446,20 @@ class Refused(Predict):
         self.write(run / "model.safetensors", raw[:-4])
         self.refuse(run, data, "model.safetensors")
 
+    def test_is_a_model_of_a_set_that_another_job_prepared(self):
+        source = self.write("plants.csv", as_csv(plants(), ["x", "y", "kind"]))
+        job = {"data": {"train": {"format": "csv", "uri": str(source),
+                                  "label": "kind"}},
+               "model": {"kind": "logistic"}, "elastic": {"workers": 1}}
+        self.ballast("data", "prepare", self.write("job.json", job), "--to",
+                     self.folder / "set")
+        job["data"] = {"train": {"format": "prepared",
+                                 "uri": str(self.folder / "set")}}
+        run = self.folder / "run"
+        self.ballast("run", self.write("other.json", job), "--run-dir", run,
+                     "--no-progress")
+        self.refuse(run, source, "prepared")
+
     def test_is_a_model_that_answers_no_row(self):
         job = self.write("job.json", {
             "data": {"train": {"format": "synthetic", "rows": 64, "classes": 2,

@@ -9,17 +9,17 @@
 namespace ballast::gpu {
 namespace {
 
-struct kind_of_model {
+struct answering_model {
   std::string name;
   job what;
   ledger::row_shape row;
-  friend void PrintTo(const kind_of_model& v, std::ostream* out) {
+  friend void PrintTo(const answering_model& v, std::ostream* out) {
     *out << v.name;
   }
 };
 
-std::vector<kind_of_model> kinds() {
-  std::vector<kind_of_model> out{
+std::vector<answering_model> answering_models() {
+  std::vector<answering_model> out{
       {"linear_mse", job_of(model_kind::linear, loss_kind::mse), flat(6, 0)},
       {"linear", job_of(model_kind::linear), flat(6, 3)},
       {"logistic_of_two_classes", job_of(model_kind::logistic), flat(6, 2)},
@@ -30,7 +30,7 @@ std::vector<kind_of_model> kinds() {
       {"cnn", job_of(model_kind::cnn), image({28, 28}, 10)},
       {"cnn_batch_norm", job_of(model_kind::cnn), image({14, 14}, 4)},
       {"resnet18", job_of(model_kind::resnet18), image({3, 16, 16}, 4)}};
-  for (kind_of_model& one : out) {
+  for (answering_model& one : out) {
     one.what.model.batch_norm = one.name == "cnn_batch_norm";
     one.what.model.stem = resnet_stem::cifar;
     if (one.name == "mlp_bfloat16")
@@ -39,9 +39,9 @@ std::vector<kind_of_model> kinds() {
   return out;
 }
 
-class answers : public testing::TestWithParam<kind_of_model> {};
+class answers : public testing::TestWithParam<answering_model> {};
 
-INSTANTIATE_TEST_SUITE_P(torch, answers, testing::ValuesIn(kinds()),
+INSTANTIATE_TEST_SUITE_P(torch, answers, testing::ValuesIn(answering_models()),
                          [](const auto& info) { return info.param.name; });
 
 TEST_P(answers, are_what_an_evaluation_judges) {
