@@ -7,7 +7,6 @@
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
 #include "runtime/coordinator/run_phase.hpp"
-#include "runtime/graph/resampling_methods.hpp"
 #include "runtime/job/job_text.hpp"
 #include "runtime/job/source_uri.hpp"
 #include "runtime/messages/control.hpp"
@@ -277,20 +276,6 @@ int submit_command(const std::string& to, const std::string& path,
   return wait ? wait_for_end(client, run,
                              std::chrono::seconds(what.elastic.orphan_s))
               : 0;
-}
-
-int docs_command(const std::string& topic) {
-  if (topic == "job")
-    std::cout << job_reference();
-  else if (topic == "job-schema")
-    std::cout << json_lines_text(job_schema()) << "\n";
-  else if (topic == "errors")
-    std::cout << error_reference();
-  else if (topic == "resampling")
-    std::cout << graph::resampling_reference();
-  else
-    std::cout << json_lines_text(api_schema()) << "\n";
-  return 0;
 }
 
 } // namespace ballast::cli

@@ -33,7 +33,5 @@ int control_command(const std::string& to, const std::string& type,
                     const std::vector<std::string>& pairs);
 int submit_command(const std::string& to, const std::string& path,
                    const std::vector<std::string>& sets, bool wait);
-/// Generated documents: "job", "errors", "schema".
-int docs_command(const std::string& topic);
 
 } // namespace ballast::cli

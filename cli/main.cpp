@@ -1,8 +1,8 @@
 /// The command line: parses the arguments, calls the command, prints the reason
 /// of a failure as the last line on stderr, and exits. Starts in milliseconds.
 #include "cli/commands.hpp"
-#include "cli/completion.hpp"
 #include "cli/data_arguments.hpp"
+#include "cli/docs_arguments.hpp"
 #include "cli/library_answer.hpp"
 #include "cli/node_library.hpp"
 #include "cli/open_file_limit.hpp"
@@ -69,7 +69,6 @@ struct arguments {
   event_choice events;
   std::string type;
   std::vector<std::string> pairs;
-  std::string topic;
 };
 
 /// runs/NAME-N with the greatest N.
@@ -307,27 +306,6 @@ void add_client_commands(CLI::App& app, arguments& a, action& chosen) {
   });
 }
 
-void add_docs(CLI::App& app, arguments& a, action& chosen) {
-  CLI::App* docs = app.add_subcommand("docs", "Print a generated document");
-  docs->group(""); // hidden: for developers of Ballast
-  docs->add_option("topic", a.topic)
-      ->required()
-      ->check(CLI::IsMember({"job", "job-schema", "errors", "resampling",
-                             "schema", "completion"}));
-  docs->callback([&] {
-    chosen = [&a, &app] {
-      if (a.topic != "completion")
-        return docs_command(a.topic);
-      std::vector<std::string> names;
-      for (const CLI::App* command : app.get_subcommands(nullptr))
-        if (!command->get_group().empty()) // not hidden
-          names.push_back(command->get_name());
-      std::cout << bash_completion(names);
-      return 0;
-    };
-  });
-}
-
 /// Listed for --help only: `handed_on` parses their arguments.
 void add_handed_on(CLI::App& app) {
   app.add_subcommand("node",
@@ -398,7 +376,7 @@ int parse_and_run(int argc, char** argv) {
   action chosen;
   add_run(app, a, chosen);
   add_client_commands(app, a, chosen);
-  add_docs(app, a, chosen);
+  add_docs_command(app, chosen);
   add_data_commands(app, chosen);
   add_predict_commands(app, chosen);
   add_handed_on(app);
