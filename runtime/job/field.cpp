@@ -79,6 +79,8 @@ field& field::take_words() {
     const field_place place = at(fresh);
     if (const auto* of_enum = std::get_if<word_place>(&place))
       allowed.assign(of_enum->words().begin(), of_enum->words().end());
+    else if (const auto* of_list = std::get_if<list_or_word>(&place))
+      allowed = {of_list->word};
   });
   return *this;
 }

@@ -8,6 +8,7 @@
 
 #include "runtime/base/check.hpp"
 #include "runtime/base/errors.hpp"
+#include "runtime/job/list_or_word.hpp"
 #include "runtime/job/word_place.hpp"
 
 #include <concepts>
@@ -37,7 +38,7 @@ using field_place =
                  std::optional<double>*, std::optional<uint64_t>*,
                  std::optional<std::string>*, std::vector<std::string>*,
                  std::vector<uint32_t>*, std::vector<double>*,
-                 std::vector<std::vector<double>>*,
+                 std::vector<std::vector<double>>*, list_or_word,
                  std::map<std::string, std::string>*, job*>;
 
 /// The struct that a document is read into. Tables of different structs have
@@ -144,7 +145,7 @@ struct field {
                      std::vector{to_string(value), to_string(or_value)...});
   }
   field& only_without(std::string key);
-  /// Allows the words of the field's enum; of another type nothing changes.
+  /// Allows the words of the field's type, if it has any.
   field& take_words();
 };
 
@@ -173,6 +174,7 @@ json_kind json_type(const field& of, bool of_item = false);
 bool is_nullable(const field& of);
 /// A list of lists.
 bool is_table(const field& of);
+bool has_word(const field& of); // a list of numbers, or that
 /// A text that is "" where nothing is given.
 bool may_be_empty(const field& of);
 

@@ -42,6 +42,10 @@ failure wrong_type(const document_kind& kind, const std::string& pointer,
 /// "; did you mean "pause"?", or nothing if no candidate is near.
 std::string did_you_mean(const std::string& word,
                          const std::vector<std::string>& candidates);
+/// "an integer from 1 to 64", `noun` with what a number may be.
+std::string range_text(const field& of, const std::string& noun);
+/// "one of 'sgd', 'adam'", "a path", ...: what a text may be.
+std::string allowed_texts(const field& of);
 /// "a", "b"
 std::string quoted_list(const std::vector<std::string>& words);
 

@@ -62,6 +62,8 @@ json field_schema(const field& of) {
            {"maxItems", of.items_max}};
   if (of.one_or_list)
     out = {{"anyOf", {one, out}}};
+  if (has_word(of))
+    out = {{"anyOf", {{{"const", of.allowed[0]}}, out}}};
   out["description"] = of.doc;
   if (!of.required)
     out["default"] = default_of(of);

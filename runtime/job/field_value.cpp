@@ -29,6 +29,9 @@ struct is_optional : std::false_type {};
 template <class T>
 struct is_optional<std::optional<T>> : std::true_type {};
 
+template <>
+struct is_list<list_or_word> : std::true_type {};
+
 /// What has no type of its own in a document: fixed values, and enums.
 template <class T>
 constexpr bool is_text_only =
@@ -42,6 +45,8 @@ template <class T>
 struct scalar_of<std::vector<T>> : scalar_of<T> {};
 template <class T>
 struct scalar_of<std::optional<T>> : scalar_of<T> {};
+template <>
+struct scalar_of<list_or_word> : scalar_of<double> {};
 
 /// Calls `f` with the field's place in a fresh struct.
 template <class F>
@@ -86,45 +91,6 @@ json_kind scalar_type(const field& of) {
     else
       return json_kind::number;
   });
-}
-
-std::string number_text(double number) {
-  // Plain digits as far as they are exact, else as short as JSON has it.
-  if (number == std::floor(number) && std::abs(number) < 0x1p53)
-    return json_text(json(int64_t(number)));
-  return json_text(json(number));
-}
-
-std::string range_text(const field& of, const std::string& noun) {
-  const field_range& r = of.range;
-  if (r.low == r.high)
-    return number_text(r.low);
-  std::string low = r.low_excluded ? "above " : "from ";
-  std::string high = std::isinf(r.high) ? ""
-                     : r.high_excluded  ? " to below " + number_text(r.high)
-                                        : " to " + number_text(r.high);
-  return noun + " " + low + number_text(r.low) + high;
-}
-
-std::string allowed_texts(const field& of) {
-  const std::string words = quoted_list(of.allowed);
-  switch (of.text) {
-  case text_kind::path_or_word:
-    return words + ", or a path that ends in .safetensors";
-  case text_kind::name:
-    return "1 to 64 letters, digits, '.', '_' or '-', the first no '.' or '-'";
-  case text_kind::path:
-    return "a path";
-  case text_kind::uri:
-    return "a path, a glob or a URI";
-  case text_kind::place:
-    return "a folder or the URI of one";
-  case text_kind::plain:
-    break;
-  }
-  if (words.empty())
-    return "text";
-  return of.allowed.size() == 1 ? words : "one of " + words;
 }
 
 std::string scalar_allowed(const field& of) {
@@ -294,6 +260,19 @@ std::vector<failure> read_list(const field& of, const std::string& pointer,
   return mistakes;
 }
 
+/// Instead of the list.
+std::vector<failure> read_word(const field& of, const json& value,
+                               const list_or_word& out) {
+  const auto text = value.get<std::string>();
+  if (text != out.word)
+    return {{of.mistake,
+             of.pointer + ": expected " + allowed_values(of) + ", found " +
+                 quote_value(value) + did_you_mean(text, of.allowed),
+             of.pointer}};
+  out.choose();
+  return {};
+}
+
 /// Of one value that may be any JSON.
 constexpr size_t json_bytes_max = 64 << 10;
 
@@ -343,6 +322,8 @@ std::string allowed_values(const field& of) {
   std::string one = scalar_allowed(of);
   if (is_table(of))
     one = list_allowed(of, one);
+  if (has_word(of))
+    return quoted_list(of.allowed) + " or " + list_allowed(of, one);
   if (is_list_field(of))
     return (of.one_or_list ? one + ", or " : "") + list_allowed(of, one);
   return is_nullable(of) ? "null or " + one : one;
@@ -365,10 +346,17 @@ bool may_be_empty(const field& of) {
 bool is_table(const field& of) {
   return with_fresh_place(of, [](auto place) {
     using stored = std::remove_pointer_t<decltype(place)>;
-    if constexpr (is_list<stored>::value)
+    if constexpr (is_list<stored>::value &&
+                  !std::is_same_v<stored, list_or_word>)
       return is_list<typename stored::value_type>::value;
     else
       return false;
+  });
+}
+
+bool has_word(const field& of) {
+  return with_fresh_place(of, [](auto place) {
+    return std::is_same_v<decltype(place), list_or_word>;
   });
 }
 
@@ -383,6 +371,11 @@ std::vector<failure> store_value(const field& of, const json& value,
       if constexpr (std::is_same_v<stored, word_place>)
         if (!mistake)
           place.store(checked);
+    } else if constexpr (std::is_same_v<stored, list_or_word>) {
+      if (value.is_string())
+        return read_word(of, value, place);
+      *place.chosen = false;
+      return read_list(of, of.pointer, value, *place.list);
     } else if constexpr (is_list<stored>::value) {
       return read_list(of, of.pointer, value, *place);
     } else if constexpr (is_map<stored>) {
@@ -422,6 +415,8 @@ json load_value(const field& of, object_ref from) {
           return of.default_value;
         else if constexpr (std::is_same_v<stored, word_place>)
           return place.load();
+        else if constexpr (std::is_same_v<stored, list_or_word>)
+          return *place.chosen ? json(place.word) : json(*place.list);
         else if constexpr (std::is_same_v<stored, job>)
           return to_json(*place);
         else if constexpr (is_optional<stored>::value)
