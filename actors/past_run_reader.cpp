@@ -22,10 +22,12 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// Of a job, when its run goes on: how many, how patient, how often.
+/// Of a job, when its run goes on: how many, how patient, how often, how
+/// judged.
 constexpr const char* may_change[] = {"/elastic",
                                       "/balance",
                                       "/checkpoint",
+                                      "/evaluate",
                                       "/faults",
                                       "/name",
                                       "/data/memory_mb",

@@ -18,7 +18,6 @@
 #include <caf/all.hpp>
 
 #include <string>
-#include <tuple>
 #include <variant>
 #include <vector>
 
@@ -33,7 +32,7 @@ requires requires(T& x) {
   x.fields();
 }
 typename Inspector::result_type inspect(Inspector& f, T& x) {
-  return std::apply([&f](auto&... each) { return f(each...); }, x.fields());
+  return inspect_fields(f, x);
 }
 /// False: there is no such kind of report.
 template <class... Each>

@@ -30,6 +30,7 @@ struct memory {
     what.loss = e.loss;
     what.accuracy = e.accuracy.value_or(0);
     what.rows = e.rows;
+    what.values = e.values;
     what.wall_ns = uint64_t(e.took.count() * 1e6);
     in.record_evaluation(what, event);
   }

@@ -36,6 +36,8 @@ monitor::run_report summary_of(const coordinator::coordinator_parts& core,
     out.test_loss = tally.test->loss;
   if (tally.test && run.spec.set.classes > 0)
     out.test_accuracy = tally.test->accuracy;
+  if (tally.test)
+    out.test_values = tally.test->values;
   out.generations = members ? value(members->number) : 0;
   out.moved_samples = balance.moved_rows;
   out.moved_bytes = balance.moved_bytes;

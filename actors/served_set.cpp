@@ -69,12 +69,14 @@ failure served_set::parts::make(const prepare_set& order,
     data::name_columns(set->folder(), manifest);
     manifest_text = json_text(manifest);
     count(order.what);
-    // Rows that are stratified lie class by class.
-    chunks =
-        chunk_table(set->about(),
-                    order.what.train.sampling.kind == sampling_kind::stratified
-                        ? data::chunk_columns_wanted::all
-                        : data::chunk_columns_wanted::no_labels);
+    // Rows that are stratified lie class by class; balanced weights are of the
+    // rows of each class.
+    const train_spec& how = order.what.train;
+    const bool labels_wanted = how.sampling.kind == sampling_kind::stratified ||
+                               how.class_weights_balanced;
+    chunks = chunk_table(set->about(),
+                         labels_wanted ? data::chunk_columns_wanted::all
+                                       : data::chunk_columns_wanted::no_labels);
     labels = std::make_shared<const balance::chunk_labels>(*counted);
     service = data::chunk_service::start(
         config.bind_host, 0, order.token,

@@ -3,9 +3,11 @@
 #include "actors/state_fetch.hpp"
 #include "actors/this_machine.hpp"
 #include "monitor/logs/log.hpp"
+#include "runtime/base/errors.hpp"
 #include "runtime/base/thread_name.hpp"
 #include "runtime/job/leaves_of.hpp"
 #include "runtime/job/memory_need.hpp"
+#include "runtime/sampling/class_weights.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -18,7 +20,28 @@ namespace {
 
 using namespace std::chrono_literals;
 
+/// Of the whole training part, so that all workers have the same.
+std::vector<double> balanced_weights(const ledger::manifest& set) {
+  if (set.row.target_bins > 0)
+    throw ballast_error(errc::invalid_job,
+                        "/train/class_weights: \"balanced\" needs to know the "
+                        "rows of each class, and this set was prepared to "
+                        "count others (/balance/by); give a list of weights",
+                        "/train/class_weights");
+  std::vector<uint64_t> rows(set.row.classes);
+  for (const ledger::chunk_info& chunk : set.train)
+    for (size_t c = 0; c < chunk.label_histogram.size(); ++c)
+      rows.at(c) += chunk.label_histogram[c];
+  if (std::ranges::all_of(rows, [](uint64_t n) { return n == 0; }))
+    throw ballast_error(errc::internal,
+                        "the table of chunks does not say which labels they "
+                        "have");
+  return sampling::balanced_class_weights(rows);
+}
+
 void build_replica(worker_run& run, const assignment& order) {
+  if (run.what->train.class_weights_balanced)
+    run.what->train.class_weights = balanced_weights(run.data.set());
   const job& what = *run.what;
   if (what.model.kind == model_kind::emulated)
     run.trained.device =

@@ -7,6 +7,7 @@
 #include "runtime/job/job.hpp"
 #include "runtime/job/job_text.hpp"
 #include "runtime/messages/control.hpp"
+#include "runtime/metrics/metric_catalogue.hpp"
 
 #include <CLI/CLI.hpp>
 #include <iostream>
@@ -34,6 +35,7 @@ topics topics_of(const CLI::App& app) {
   return {{"job", job_reference},
           {"job-schema", [] { return json_lines_text(job_schema()) + "\n"; }},
           {"errors", error_reference},
+          {"metrics-of-models", metrics::metrics_reference},
           {"resampling", graph::resampling_reference},
           {"schema", [] { return json_lines_text(api_schema()) + "\n"; }},
           {"completion", [&app] { return completion_for(app); }}};

@@ -81,6 +81,23 @@ void print_importance(const nlohmann::json& drawn) {
               rows.c_str());
 }
 
+/// Those that are one number, apart from the accuracy.
+void print_metrics(const nlohmann::json& report) {
+  if (!report.contains("test_metrics"))
+    return;
+  std::string out;
+  for (const auto& [name, value] : report["test_metrics"].items()) {
+    if (name == "accuracy" || value.is_array())
+      continue;
+    char text[32] = "undefined";
+    if (value.is_number())
+      std::snprintf(text, sizeof text, "%.4f", value.get<double>());
+    out += (out.empty() ? "" : ", ") + name + " " + text;
+  }
+  if (!out.empty())
+    std::printf("  %-14s %s\n", "test metrics", out.c_str());
+}
+
 void print_summary(const outcome& how) {
   const nlohmann::json& report = how.report;
   if (!report.is_object())
@@ -99,6 +116,7 @@ void print_summary(const outcome& how) {
   number("train_loss", "train loss");
   number("test_loss", "test loss");
   number("test_accuracy", "test accuracy");
+  print_metrics(report);
   if (report.contains("importance"))
     print_importance(report["importance"]);
   if (report.contains("audit") && report["audit"].is_object())

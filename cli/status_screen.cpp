@@ -214,6 +214,18 @@ std::string checkpoints(const json& status) {
   return out + "  " + failures(*of) + "\n" + copies(*of);
 }
 
+/// Those that are one number; of a run that computes none, its accuracy.
+std::string test_metrics(const json& status) {
+  const json* values = find(status, "test_metrics");
+  std::string out;
+  if (values == nullptr || !values->is_object())
+    return "  accuracy " + number(status, "test_accuracy", 4) + "\n";
+  for (const auto& [name, value] : values->items())
+    if (!value.is_array())
+      out += "  " + name + " " + number(*values, name.c_str(), 4);
+  return out + "\n";
+}
+
 } // namespace
 
 std::string status_screen(const json& status) {
@@ -225,8 +237,7 @@ std::string status_screen(const json& status) {
          number(status, "loss", 4) + "  " + number(status, "samples_per_s", 0) +
          " samples/s\n";
   if (find(status, "test_loss"))
-    out += "test loss " + number(status, "test_loss", 4) + "  accuracy " +
-           number(status, "test_accuracy", 4) + "\n";
+    out += "test loss " + number(status, "test_loss", 4) + test_metrics(status);
   out += "world " + text(status, "world") + "  generation " +
          text(status, "generation") + "  plan " + text(status, "plan") +
          "  term " + text(status, "term") + "  skew " +

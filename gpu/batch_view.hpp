@@ -4,6 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
+namespace ballast::metrics {
+class tally;
+} // namespace ballast::metrics
+
 namespace ballast::gpu {
 
 /// Values of a batch in the memory of the computing device; null if that is the
@@ -30,6 +34,9 @@ struct batch_view {
   /// the model's outputs, without the weights above. Null: it is not asked to.
   /// A model that knows none writes nothing.
   float* scores = nullptr;
+  /// Where an evaluation adds each row up for the job's metrics. Null: it is
+  /// not asked to.
+  metrics::tally* tally = nullptr;
 
   /// `count` rows from row `begin` on, of rows with `width` features.
   batch_view slice(uint32_t begin, uint32_t count, uint32_t width) const {
@@ -44,7 +51,8 @@ struct batch_view {
             .there = {from(there.features, width), from(there.labels, 1),
                       from(there.targets, 1)},
             .weights = from(weights, 1),
-            .scores = from(scores, 1)};
+            .scores = from(scores, 1),
+            .tally = tally};
   }
 };
 

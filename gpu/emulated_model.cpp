@@ -144,7 +144,10 @@ double emulated_model::compute(const batch_view& batch, gradient_function* put,
 }
 
 evaluation_sums emulated_model::evaluate(const batch_view& batch) {
-  return {.loss = loss_sum(batch), .correct = 0, .rows = double(batch.rows)};
+  return {.loss = loss_sum(batch),
+          .correct = 0,
+          .rows = double(batch.rows),
+          .weight = double(batch.rows)};
 }
 
 bool emulated_model::sleep_until(clock::time_point until) {

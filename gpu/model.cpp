@@ -5,6 +5,7 @@
 #include "gpu/torch/factory.hpp"
 #include "gpu/torch_library.hpp"
 #include "runtime/base/errors.hpp"
+#include "runtime/job/asked_metrics.hpp"
 
 namespace ballast::gpu {
 namespace {
@@ -93,6 +94,8 @@ std::unique_ptr<model> make_model(const model_request& request) {
                             "' without gradients; linear, logistic and "
                             "emulated take it",
                         "/model/init");
+  if (const failure why = metrics_misfit(*request.what, request.row.classes))
+    throw ballast_error(why);
   if (spec.kind == model_kind::emulated)
     return make_emulated_model(request);
   return make_torch_model(request);

@@ -37,6 +37,15 @@ struct evaluation_sums {
   double loss = 0;
   double correct = 0; // classes and tokens only
   double rows = 0;
+  double weight = 0; // of the rows in the loss: their number, or class weights
+
+  evaluation_sums& operator+=(const evaluation_sums& more) {
+    loss += more.loss;
+    correct += more.correct;
+    rows += more.rows;
+    weight += more.weight;
+    return *this;
+  }
 };
 
 class model {
@@ -79,6 +88,7 @@ public:
   }
 
   /// Forward pass only, without side effects; without the batch's weights.
+  /// Tells the batch's tally each row, if it has one.
   virtual evaluation_sums evaluate(const batch_view& batch) = 0;
 
   /// Ends an `accumulate` in progress as early as the model can, and every
@@ -144,7 +154,8 @@ inline uint32_t answer_columns(const job& what, const ledger::row_shape& row) {
 /// The loss of a row is (output - target)^2 (mse) or, with class weights w,
 /// w_label * -log softmax(outputs)[label] (cross_entropy); the mean over the
 /// global batch is its sum over rows divided by the number of rows (also with
-/// class weights: not by the sum of the weights). next_token: the mean over the
+/// class weights: not by the sum of the weights, as an evaluation does it, and
+/// PyTorch). next_token: the mean over the
 /// tokens of the row after the first of -log softmax(outputs)[token]; `correct`
 /// then counts the fraction of them that are the likeliest.
 ///

@@ -2,6 +2,7 @@
 /// epoch, and the end of the run.
 #include "data/model/safetensors.hpp"
 #include "data/model/weights_digest.hpp"
+#include "gpu/evaluation_totals.hpp"
 #include "gpu/step_executor.hpp"
 #include "gpu/step_helpers.hpp"
 
@@ -13,12 +14,20 @@ namespace {
 
 /// Rows of one forward pass of the evaluation.
 constexpr uint32_t evaluation_rows = 512;
-/// Of the test part's chunks: what each adds up to travels by itself.
-constexpr size_t evaluated_groups_max = 4096;
 /// The number of results kept for a coordinator that was away. Dropping older
 /// ones loses only their events: the newest says which epoch must still be
 /// evaluated.
 constexpr size_t evaluations_max = 16'384;
+/// Likewise, of the numbers in them: a metric may be a list or a matrix.
+constexpr size_t evaluated_numbers_max = size_t{1} << 20;
+
+bool are_too_many(const std::deque<evaluation_report>& kept) {
+  size_t numbers = 0;
+  for (const metrics::metric_value& one : kept.back().values)
+    numbers += one.numbers.size();
+  return kept.size() > evaluations_max ||
+         (kept.size() - 1) * numbers > evaluated_numbers_max;
+}
 
 std::string parameters_digest(const step_executor::parts& of) {
   host_rooms room;
@@ -39,10 +48,7 @@ void step_executor::evaluate(epoch_number epoch) {
     return;
   enter(worker_phase::evaluate);
   uint64_t start_ns = monotonic_ns();
-  // Of each group loss, correct and rows, each group by one rank: their sum
-  // over all has one order for any number of ranks.
-  const size_t groups = std::min(set.test.size(), evaluated_groups_max);
-  std::vector<double> sums(3 * groups, 0.0);
+  evaluation_totals totals(evaluation_layout(*with_.what, set), set);
   data::batch rows;
   std::optional<data::augmented_rows> images;
   if (with_.images != nullptr)
@@ -54,38 +60,28 @@ void step_executor::evaluate(epoch_number epoch) {
   // By ranks of the collective: the core may already have a plan that takes
   // effect after this.
   for (size_t i = 0; i < set.test.size(); ++i) {
-    const size_t group = i * groups / set.test.size();
-    if (group % size_t(group_->size()) != size_t(group_->rank()))
+    if (!totals.is_mine(i, *group_))
       continue;
     const data::chunk_ptr from =
         with_.rows->chunk_of(data::data_part::test, set.test[i].id, aborted);
     for (uint32_t begin = 0; begin < from->rows; begin += evaluation_rows) {
       uint32_t part = std::min(evaluation_rows, from->rows - begin);
       gather_range(*from, set.row, begin, part, rows);
-      evaluation_sums got = method_->evaluate(
-          with_.device->bring(step_slot, view(rows), with_.row().features));
-      sums[3 * group] += got.loss;
-      sums[3 * group + 1] += got.correct;
-      sums[3 * group + 2] += got.rows;
+      batch_view there =
+          with_.device->bring(step_slot, view(rows), with_.row().features);
+      there.tally = totals.tally();
+      totals.add(i, begin, method_->evaluate(there));
     }
   }
-  group_->all_reduce(sums.data(), sums.size(),
-                     collectives::element_type::float64, patience());
-  for (size_t group = 1; group < groups; ++group)
-    for (size_t i = 0; i < 3; ++i)
-      sums[i] += sums[3 * group + i];
-  evaluation_report report;
+  evaluation_report report = totals.sum(*group_);
   report.worker = with_.self;
   report.epoch = epoch;
-  report.loss = sums[0] / sums[2];
-  report.accuracy = sums[1] / sums[2];
-  report.rows = uint64_t(sums[2]);
   report.wall_ns = monotonic_ns() - start_ns;
   {
     std::lock_guard lock(mutex_);
     auto& kept = with_.state->evaluations;
     kept.push_back(report);
-    if (kept.size() > evaluations_max)
+    if (are_too_many(kept))
       kept.pop_front();
   }
   listener_.report(report);

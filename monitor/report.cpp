@@ -45,6 +45,9 @@ ordered_json to_json(const run_report& in) {
       {"train_loss", or_null(in.train_loss)},
       {"test_loss", or_null(in.test_loss)},
       {"test_accuracy", or_null(in.test_accuracy)},
+  };
+  metrics::add_values(out, "test_", in.test_values);
+  out.update({
       {"generations", or_null(in.generations)},
       {"recoveries", recoveries_of(in.recoveries)},
       {"moved_samples", or_null(in.moved_samples)},
@@ -55,7 +58,7 @@ ordered_json to_json(const run_report& in) {
       {"weights_sha256", or_null(in.weights_sha256)},
       {"model_step", or_null(in.model_step)},
       {"audit", audit_of(in.audit)},
-  };
+  });
   if (!in.lineage.empty())
     out["lineage"] = in.lineage;
   if (in.importance)

@@ -1,6 +1,8 @@
 /// report.json: the result of a run. --json prints the same object.
 #pragma once
 
+#include "runtime/metrics/metric_values.hpp"
+
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -48,6 +50,8 @@ struct run_report {
   std::optional<double> train_loss;
   std::optional<double> test_loss;
   std::optional<double> test_accuracy;
+  /// Omitted if there are none.
+  metrics::metric_values test_values;
   std::optional<uint64_t> generations;
   std::vector<recovery> recoveries;
   /// Moves for balance only; repair does not count.

@@ -155,6 +155,12 @@ void add_run(json& out, const coordinator::run_status::numbers& of) {
     out["test_loss"] = of.test->loss;
   if (of.test && of.test->accuracy)
     out["test_accuracy"] = *of.test->accuracy;
+  if (of.test) {
+    nlohmann::ordered_json values = nlohmann::ordered_json::object();
+    metrics::add_values(values, "test_", of.test->values);
+    for (const auto& [key, value] : values.items())
+      out[key] = value;
+  }
 }
 
 } // namespace

@@ -339,10 +339,12 @@ void journal::record_evaluation(const evaluation_report& what, uint64_t event) {
   sqlite::statement(*state_->db,
                     "INSERT OR REPLACE INTO evaluation VALUES (?, ?, ?)")
       .bind(1, value(what.epoch))
-      .bind(2, json_text(nlohmann::json{{"loss", what.loss},
-                                        {"accuracy", what.accuracy},
-                                        {"rows", what.rows},
-                                        {"wall_ns", what.wall_ns}}))
+      .bind(2, json_text(nlohmann::json{
+                   {"loss", what.loss},
+                   {"accuracy", what.accuracy},
+                   {"rows", what.rows},
+                   {"wall_ns", what.wall_ns},
+                   {"values", metrics::journal_json(what.values)}}))
       .bind(3, event)
       .run();
 }

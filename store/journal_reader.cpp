@@ -119,6 +119,8 @@ void read_told(sqlite::connection& on, journal_content& out) {
       one.accuracy = number_or_nan(what, "accuracy");
       one.rows = what.at("rows").get<uint64_t>();
       one.wall_ns = what.at("wall_ns").get<uint64_t>();
+      if (what.contains("values")) // of earlier builds there are none
+        one.values = metrics::values_of_journal(what.at("values"));
     }
   }
   {

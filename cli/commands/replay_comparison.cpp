@@ -88,10 +88,11 @@ std::map<uint64_t, std::string> tests_of(const fs::path& run) {
   std::map<uint64_t, std::string> out;
   for_each_line(run / "events.jsonl", "event", [&](const json& one) {
     if (one.at("kind") == "evaluation")
-      out.insert_or_assign(one.at("epoch").get<uint64_t>(),
-                           "loss " + json_text(one.value("test_loss", json())) +
-                               ", accuracy " +
-                               json_text(one.value("test_accuracy", json())));
+      out.insert_or_assign(
+          one.at("epoch").get<uint64_t>(),
+          "loss " + json_text(one.value("test_loss", json())) + ", accuracy " +
+              json_text(one.value("test_accuracy", json())) + ", metrics " +
+              json_text(one.value("metrics", json())));
   });
   return out;
 }

@@ -342,6 +342,10 @@ evaluation_sums canonical::evaluate(const batch_view& rows, float* gradients) {
     share_buffers();
   const uint32_t pieces = (rows.rows + evaluated_rows - 1) / evaluated_rows;
   std::vector<evaluation_sums> found(pieces);
+  std::vector<metrics::ordered_part> parts(pieces);
+  if (rows.tally &&
+      (tallies_.empty() || tallies_[0].shared() != rows.tally->shared()))
+    tallies_.assign(models_.size(), metrics::tally(rows.tally->shared()));
   std::atomic<uint32_t> next{0};
   team_.run([&](size_t thread) {
     model& with = *models_[thread];
@@ -349,17 +353,32 @@ evaluation_sums canonical::evaluate(const batch_view& rows, float* gradients) {
               {gradients, memory_.count});
     for (uint32_t i = next++; i < pieces; i = next++) {
       const uint32_t begin = i * evaluated_rows;
-      found[i] = with.evaluate(rows.slice(
-          begin, std::min(evaluated_rows, rows.rows - begin), features_));
+      batch_view piece = rows.slice(
+          begin, std::min(evaluated_rows, rows.rows - begin), features_);
+      if (rows.tally)
+        piece.tally = &tallies_[thread];
+      found[i] = with.evaluate(piece);
+      if (rows.tally)
+        parts[i] = tallies_[thread].take_part();
     }
   });
+  if (rows.tally)
+    gather(*rows.tally, parts);
   evaluation_sums out;
-  for (const evaluation_sums& one : found) {
-    out.loss += one.loss;
-    out.correct += one.correct;
-    out.rows += one.rows;
-  }
+  for (const evaluation_sums& one : found)
+    out += one;
   return out;
+}
+
+/// Counts in any order, all else in that of the rows.
+void canonical::gather(metrics::tally& to,
+                       const std::vector<metrics::ordered_part>& parts) {
+  for (const metrics::ordered_part& one : parts)
+    to.append(one);
+  for (metrics::tally& one : tallies_) {
+    to.add_counts(one.counts());
+    one.clear_counts();
+  }
 }
 
 /// A leaf that is being computed is finished: it is needed for the step all the

@@ -24,6 +24,7 @@
 #include "runtime/job/job.hpp"
 #include "runtime/ledger/leaf_tree.hpp"
 #include "runtime/ledger/manifest.hpp"
+#include "runtime/metrics/tally.hpp"
 
 #include <atomic>
 #include <span>
@@ -73,6 +74,8 @@ private:
   void compare(std::span<const double> digests);
   void share_buffers();
   double sum_of_losses(std::span<const double> by_leaf) const;
+  void gather(metrics::tally& to,
+              const std::vector<metrics::ordered_part>& parts);
 
   const uint32_t leaves_;
   const std::optional<uint64_t> micro_batch_;
@@ -99,6 +102,7 @@ private:
   std::vector<double> digests_;
   std::atomic<bool> checked_{false};
   std::vector<float> again_; // gradients and statistics of what is checked
+  std::vector<metrics::tally> tallies_; // by thread, of an evaluation
 };
 
 } // namespace ballast::gpu

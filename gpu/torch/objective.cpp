@@ -1,6 +1,7 @@
 #include "gpu/torch/objective.hpp"
 
 #include "runtime/base/errors.hpp"
+#include "runtime/metrics/tally.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -157,12 +158,41 @@ void objective::score(const batch_view& batch,
   }
 }
 
+double objective::weight_of(const batch_view& batch) const {
+  if (weights_.empty())
+    return batch.rows;
+  double sum = 0;
+  for (uint32_t r = 0; r < batch.rows; ++r)
+    sum += double(weights_[label_of(batch, r)]);
+  return sum;
+}
+
+void objective::tell_tally(const batch_view& batch,
+                           std::span<const float> outputs) const {
+  metrics::tally& to = *batch.tally;
+  if (to.empty())
+    return;
+  for (uint32_t r = 0; r < batch.rows; ++r) {
+    const std::span<const float> out =
+        outputs.subspan(size_t(r) * columns_, columns_);
+    if (kind_ == kind::squared)
+      to.add_number(target_of(batch, r), double(out[0]));
+    else if (kind_ == kind::sigmoid)
+      to.add_log_odds(label_of(batch, r), out[0]);
+    else
+      to.add_scores(label_of(batch, r), out);
+  }
+}
+
 evaluation_sums objective::evaluate(const batch_view& batch,
                                     std::span<const float> outputs) const {
   evaluation_sums sums;
   sums.rows = batch.rows;
+  sums.weight = weight_of(batch);
   if (batch.scores)
     score(batch, outputs);
+  if (batch.tally)
+    tell_tally(batch, outputs);
   for (uint32_t r = 0; r < batch.rows; ++r) {
     const float* out = outputs.data() + size_t(r) * columns_;
     if (kind_ == kind::squared) {

@@ -39,6 +39,11 @@ public:
   /// scores, too.
   evaluation_sums evaluate(const batch_view& batch,
                            std::span<const float> outputs) const;
+  /// Tells the batch's tally its rows. evaluate() does that, too.
+  void tell_tally(const batch_view& batch,
+                  std::span<const float> outputs) const;
+  /// Of the rows in an evaluation's loss.
+  double weight_of(const batch_view& batch) const;
 
 private:
   void set_squared(model_kind model);

@@ -183,9 +183,7 @@ evaluation_sums torch_model::evaluate(const batch_view& batch) {
       const c10::OptionalDeviceGuard here(device_if_gpu(setting_.place));
       return setting_.by_outputs() ? judge_outputs(part) : judge(part);
     });
-    sums.loss += more.loss;
-    sums.correct += more.correct;
-    sums.rows += more.rows;
+    sums += more;
   }
   return sums;
 }
@@ -245,10 +243,16 @@ evaluation_sums torch_model::judge_outputs(const batch_view& batch) {
   const wanted_outputs wanted = wanted_at(setting_.place, batch);
   if (batch.scores)
     write_scores(goal_, found, wanted, {batch.scores, batch.rows});
+  if (batch.tally) {
+    std::vector<float> here(size_t(found.numel()));
+    copy_to_host(found, here.data());
+    goal_.tell_tally(batch, here);
+  }
   return {.loss =
               losses_of(goal_, found, wanted).sum(at::kDouble).item<double>(),
           .correct = correct_of(goal_, found, wanted),
-          .rows = double(batch.rows)};
+          .rows = double(batch.rows),
+          .weight = goal_.weight_of(batch)};
 }
 
 default_filler::default_filler(uint64_t seed)

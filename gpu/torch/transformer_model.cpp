@@ -263,7 +263,8 @@ private:
         .loss = sum_of_means(by_position).item<double>(),
         .correct =
             sum_of_means(found.argmax(1).eq(rows.next.view(-1))).item<double>(),
-        .rows = double(batch.rows)};
+        .rows = double(batch.rows),
+        .weight = double(batch.rows)};
   }
 
   uint32_t evaluation_rows() const override {

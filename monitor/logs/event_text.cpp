@@ -168,6 +168,7 @@ event_text line(const events::evaluated& e) {
                    {"ms", e.took.count()}};
   if (e.accuracy)
     out["test_accuracy"] = *e.accuracy;
+  metrics::add_values(out, "", e.values);
   return {"evaluation", std::move(out)};
 }
 

@@ -136,6 +136,27 @@ struct coordinator_probe::metrics {
       phases.at(name)->Observe(seconds(time));
   }
 
+  /// One that is undefined now has no value, rather than an old one.
+  void show(const ballast::metrics::metric_values& values) {
+    std::lock_guard lock(mutex);
+    Family<Gauge>& family = out.gauges("ballast_evaluation_metric");
+    for (const ballast::metrics::metric_value& one : values) {
+      const double* number = ballast::metrics::number_of(values, one.what);
+      const std::string name = to_string(one.what);
+      auto gauge = evaluation_metrics.find(name);
+      if (number && gauge == evaluation_metrics.end())
+        gauge =
+            evaluation_metrics.emplace(name, &family.Add({{"metric", name}}))
+                .first;
+      if (number) {
+        gauge->second->Set(*number);
+      } else if (gauge != evaluation_metrics.end()) {
+        family.Remove(gauge->second);
+        evaluation_metrics.erase(gauge);
+      }
+    }
+  }
+
   /// Counters of totals since the begin of the run.
   void show(const coordinator::run_status::balancing& now) {
     set(makespan, "ballast_balance_makespan_ratio", now.makespan_ratio);
@@ -233,6 +254,7 @@ struct coordinator_probe::metrics {
   Gauge* epoch = nullptr;
   Gauge* evaluation_loss = nullptr;
   Gauge* evaluation_accuracy = nullptr;
+  std::map<std::string, Gauge*> evaluation_metrics; // bounded: the catalogue
   Gauge* generation = nullptr;
   Gauge* world = nullptr;
   Gauge* skew_max = nullptr;
@@ -312,6 +334,7 @@ void coordinator_probe::event(const coordinator::run_event& what) {
     m.set(m.evaluation_loss, "ballast_evaluation_loss", e->loss);
     if (e->accuracy)
       m.set(m.evaluation_accuracy, "ballast_evaluation_accuracy", *e->accuracy);
+    m.show(e->values);
   }
   if (errc code = code_of(what); code != errc::none)
     m.errors.at(code)->Increment();

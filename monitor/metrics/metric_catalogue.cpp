@@ -32,6 +32,9 @@ constexpr metric_entry catalogue[] = {
     {"ballast_evaluation_accuracy", gauge, "ratio", "run", "coordinator",
      "Part of the test rows that were classified correctly then. Absent where "
      "labels are no classes."},
+    {"ballast_evaluation_metric", gauge, "", "run, metric", "coordinator",
+     "A metric of the test rows then (docs/metrics-of-models.md), if it is one "
+     "number and defined; those that the job computes."},
     {"ballast_generation", gauge, "", "run", "coordinator",
      "Number of the membership in force."},
     {"ballast_world_size", gauge, "", "run", "coordinator",

@@ -98,6 +98,14 @@ function take_status(status) {
   draw_soon();
 }
 
+// Those that are one number; null: undefined.
+function test_facts(status) {
+  return Object.entries(status.test_metrics || {})
+    .filter(([name, value]) => name !== "accuracy" && !Array.isArray(value))
+    .map(([name, value]) => [`test ${name.replaceAll("_", " ")}`,
+                             value === null ? "undefined" : value.toPrecision(4)]);
+}
+
 function show_facts(status, members) {
   by("name").textContent = status.run ? `Ballast: ${status.run}` : "Ballast";
   document.title = by("name").textContent;
@@ -110,6 +118,7 @@ function show_facts(status, members) {
     ["step", `${count(status.step)} / ${count(status.steps_total)}`],
     ["loss", status.loss === null ? "–" : status.loss.toPrecision(4)],
     ["test accuracy", status.test_accuracy === undefined ? null : percent(status.test_accuracy)],
+    ...test_facts(status),
     ["samples/s", count(status.samples_per_s)],
     ["workers", status.waiting_for_workers ? `${members.length} of ${status.waiting_for_workers}`
       : count(members.length)],

@@ -98,6 +98,7 @@ struct evaluated {
   uint64_t rows = 0;
   milliseconds took{};
   std::optional<double> accuracy = {}; // of classes
+  shared_list<metrics::metric_value> values = {};
 };
 /// Committed steps that count no more.
 struct undone {

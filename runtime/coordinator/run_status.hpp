@@ -90,6 +90,7 @@ struct run_status {
   struct evaluation {
     double loss = 0;
     std::optional<double> accuracy = {}; // of classes
+    shared_list<metrics::metric_value> values = {};
   };
   struct numbers {
     std::string name;

@@ -206,7 +206,7 @@ run_status::numbers numbers_of(const coordinator_parts& core) {
   if (core.members.active())
     out.requests = {of.requests.paused(), of.requests.stops()};
   if (tally.test)
-    out.test = {tally.test->loss, {}};
+    out.test = {tally.test->loss, {}, tally.test->values};
   if (tally.test && of.spec.set.classes > 0)
     out.test->accuracy = tally.test->accuracy;
   return out;

@@ -144,6 +144,7 @@ void note_evaluation(coordinator_parts& p, const evaluation_report& report) {
                          std::chrono::nanoseconds(report.wall_ns)};
   if (p.run.spec.set.classes > 0)
     told.accuracy = report.accuracy;
+  told.values = report.values;
   p.run.steps.tell_thinned(p.out, told,
                            value(report.epoch) == p.run.spec.job.train.epochs,
                            std::max(p.ticked, instant{0}));

@@ -8,6 +8,7 @@
 #include "runtime/base/errors.hpp"
 #include "runtime/graph/data_graph.hpp"
 #include "runtime/job/checkpoint_spec.hpp"
+#include "runtime/job/evaluate_spec.hpp"
 #include "runtime/job/importance_spec.hpp"
 #include "runtime/job/job_words.hpp"
 #include "runtime/job/sampling_spec.hpp"
@@ -109,7 +110,10 @@ struct train_spec {
   schedule_spec schedule;
   std::optional<double> clip_norm;
   std::optional<uint64_t> micro_batch;
-  std::vector<double> class_weights; // empty = all 1
+  /// Empty: all 1, or, if they are balanced, what the data say
+  /// (runtime/sampling/class_weights.hpp).
+  std::vector<double> class_weights;
+  bool class_weights_balanced = false;
   shuffle_spec shuffle;
   sampling_spec sampling;
   importance_spec importance;
@@ -163,6 +167,7 @@ struct job {
   balance_spec balance;
   checkpoint_spec checkpoint;
   verify_spec verify;
+  evaluate_spec evaluate;
   bool faults = false;
   bool trace_samples = false;
 };

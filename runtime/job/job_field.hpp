@@ -40,6 +40,7 @@ void add_augment_fields(std::vector<job_field>& fields, const job_form& form);
 void add_sampling_fields(std::vector<job_field>& fields);
 void add_optimizer_fields(std::vector<job_field>& fields);
 void add_importance_fields(std::vector<job_field>& fields);
+void add_evaluate_fields(std::vector<job_field>& fields);
 /// Where the rows of a source lie and how to read them. `formats`: which a
 /// table may have here.
 void add_table_fields(std::vector<job_field>& fields, const std::string& prefix,
@@ -64,6 +65,8 @@ void check_augment(const job& in, std::vector<failure>& mistakes);
 void check_sampling(const job& in, std::vector<failure>& mistakes);
 /// Those of `train.importance` (job_fields_importance.cpp).
 void check_importance(const job& in, std::vector<failure>& mistakes);
+/// Those of `evaluate` (job_fields_evaluate.cpp).
+void check_evaluate(const job& in, std::vector<failure>& mistakes);
 /// Those of `train.order` and `train.reduction` (job_rules_reproducible.cpp).
 void check_reproducible(const job& in, std::vector<failure>& mistakes);
 /// Makes relative paths absolute against `base_folder` (job_rules.cpp).

@@ -239,9 +239,14 @@ void add_train(fields_t& f) {
       "of each token of a row after the first, given those before it.");
   add_field(
       f, "/train/class_weights",
-      [](job& j) -> field_place { return &j.train.class_weights; },
-      "Weight of each class in `cross_entropy`; empty: all 1. The weighted "
-      "sum is divided by the number of rows.")
+      [](job& j) -> field_place {
+        return list_or_word{&j.train.class_weights,
+                            &j.train.class_weights_balanced, "balanced"};
+      },
+      "Weight of each class in `cross_entropy`; empty: all 1; `balanced`: rows "
+      "/ (classes x rows of the class) of the training part. In training the "
+      "weighted sum is divided by the number of rows, in evaluation by the sum "
+      "of their weights; the metric `log_loss` is without weights.")
       .between(0, 1e6)
       .items(0, 65536);
   add_field(
@@ -403,6 +408,7 @@ std::vector<job_field> job_fields(const job_form& form) {
   add_train(fields);
   add_elastic(fields);
   add_verify(fields);
+  add_evaluate_fields(fields);
   add_tail(fields);
   return fields;
 }

@@ -65,6 +65,7 @@ const section sections[] = {
     {"/balance", "`balance`", ""},
     {"/checkpoint", "`checkpoint`", ""},
     {"/verify", "`verify`", ""},
+    {"/evaluate", "`evaluate`", ""},
 };
 
 /// Escapes text for a table cell.

@@ -262,7 +262,8 @@ void check_recomputing(const job& in, rule_book& book) {
 
 void check_class_weights(const job& in, rule_book& book) {
   const std::vector<double>& weights = in.train.class_weights;
-  if (weights.empty())
+  const bool balanced = in.train.class_weights_balanced;
+  if (weights.empty() && !balanced)
     return;
   if (in.train.loss != loss_kind::cross_entropy)
     book.refuse({"/train/class_weights", "/train/loss"},
@@ -271,6 +272,13 @@ void check_class_weights(const job& in, rule_book& book) {
   if (in.model.kind == model_kind::emulated)
     book.refuse({"/train/class_weights", "/model/kind"},
                 "the emulated model has no classes; leave it out");
+  if (balanced && !in.balance.by.empty())
+    book.refuse({"/train/class_weights", "/balance/by"},
+                "\"balanced\" needs to know the rows of each class, and with "
+                "/balance/by others are counted; give a list of weights, or "
+                "leave that out");
+  if (balanced)
+    return;
   if (std::all_of(weights.begin(), weights.end(),
                   [](double w) { return w == 0; }))
     book.refuse({"/train/class_weights"},

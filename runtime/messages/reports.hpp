@@ -12,6 +12,7 @@
 #include "runtime/messages/bit_reports.hpp"
 #include "runtime/messages/chunk_reports.hpp"
 #include "runtime/messages/dead_link.hpp"
+#include "runtime/messages/evaluation_report.hpp"
 #include "runtime/messages/node_reports.hpp"
 
 #include <cstdint>
@@ -75,20 +76,6 @@ struct progress_report {
     return std::tie(worker, generation, steps, rows, data_ns, compute_ns,
                     reduce_ns, apply_ns, costs, store_free_bytes, rows_from,
                     read_bytes, read_ns, drawn_steps, drawn_from, drawn_rows);
-  }
-};
-
-/// Result of the read-only collective at an epoch's end; equal on every rank.
-struct evaluation_report {
-  worker_id worker{};
-  ballast::generation generation{};
-  epoch_number epoch{};
-  double loss = 0;
-  double accuracy = 0; // of classes; not meaningful for regression
-  uint64_t rows = 0;
-  uint64_t wall_ns = 0;
-  auto fields() {
-    return std::tie(worker, generation, epoch, loss, accuracy, rows, wall_ns);
   }
 };
 

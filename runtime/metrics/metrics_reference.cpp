@@ -63,7 +63,9 @@ std::string metrics_reference() {
       "one more). Beyond that they are computed of histograms whose bins are "
       "narrow near 0 and 1, and\n`..._error_max` says how far the exact value "
       "may be from the one that is told.\n\n"
-      "A list by class, and `roc_auc` and `average_precision`, need at most " +
+      "Lists have a number for each class, in the order of the classes (of "
+      "labels that are text, that of\n`class_names` in `manifest.json`). They, "
+      "and `roc_auc` and `average_precision`, need at most " +
       std::to_string(listed_classes_max) +
       " classes, the confusion matrix at "
       "most " +

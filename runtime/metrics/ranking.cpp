@@ -14,12 +14,15 @@ namespace {
 
 constexpr size_t digit_bits = 11;
 constexpr size_t digits = size_t{1} << digit_bits;
+/// Bits of a key that are sorted one digit after another: few keys are equal in
+/// all of these.
+constexpr size_t leading_shift = 64 - 3 * digit_bits;
 
-/// Ascending, by one digit after another from the last one on. Digits that all
-/// keys share cost one look at each.
+/// Ascending, by the leading bits from the last digit on; keys that share those
+/// are then sorted among themselves. Digits that all keys share cost a look.
 void sort_keys(std::vector<uint64_t>& keys) {
   std::vector<uint64_t> other(keys.size());
-  for (size_t shift = 0; shift < 64; shift += digit_bits) {
+  for (size_t shift = leading_shift; shift < 64; shift += digit_bits) {
     std::array<size_t, digits> begin{};
     for (uint64_t key : keys)
       ++begin[(key >> shift) % digits];
@@ -31,6 +34,14 @@ void sort_keys(std::vector<uint64_t>& keys) {
     for (uint64_t key : keys)
       other[begin[(key >> shift) % digits]++] = key;
     keys.swap(other);
+  }
+  for (auto at = keys.begin(); at != keys.end();) {
+    auto end = at + 1;
+    while (end != keys.end() && *end >> leading_shift == *at >> leading_shift)
+      ++end;
+    if (end - at > 1)
+      std::sort(at, end);
+    at = end;
   }
 }
 

@@ -30,4 +30,22 @@ inline std::vector<double> class_weights(std::span<const uint64_t> rows,
   return out;
 }
 
+/// Of a row of each class in the loss: rows / (classes * rows of the class), as
+/// scikit-learn's compute_class_weight("balanced"): all classes weigh alike
+/// together, and a row 1 on average. A class without rows has 0 and is not
+/// counted.
+inline std::vector<double>
+balanced_class_weights(std::span<const uint64_t> rows) {
+  double all = 0, classes = 0;
+  for (uint64_t n : rows) {
+    all += double(n);
+    classes += n > 0;
+  }
+  std::vector<double> out;
+  out.reserve(rows.size());
+  for (uint64_t n : rows)
+    out.push_back(n == 0 ? 0 : all / (classes * double(n)));
+  return out;
+}
+
 } // namespace ballast::sampling

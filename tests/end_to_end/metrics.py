@@ -21,6 +21,7 @@ WORKERS = 4
 STANDS_STILL = {
     "ballast_build_info": "is 1 for ever; its label is what it says",
     "ballast_evaluation_accuracy": "the emulated model never gets better",
+    "ballast_evaluation_metric": "the emulated model says nothing of a row",
     "ballast_gpu_utilization_ratio": "needs a GPU",
     "ballast_gpu_memory_used_bytes": "needs a GPU",
     "ballast_gpu_memory_bytes": "needs a GPU, and is a constant of it",

@@ -50,7 +50,7 @@ def outcome(run):
     report = read_json(run / "report.json")
     steps = [(one["step"], one["epoch"], one["samples"], one["loss"])
              for one in read_lines(run / "steps.jsonl")]
-    tests = [(one["epoch"], one["test_loss"], one["test_accuracy"])
+    tests = [(one["epoch"], one["test_loss"], one.get("metrics"))
              for one in read_lines(run / "events.jsonl")
              if one["kind"] == "evaluation"]
     return report["weights_sha256"], steps, tests

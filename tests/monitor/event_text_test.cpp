@@ -4,6 +4,7 @@
 #include "monitor/logs/event_text.hpp"
 
 #include <gmock/gmock.h>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -12,6 +13,7 @@ namespace {
 
 using namespace coordinator::events;
 using std::chrono::seconds;
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 struct example {
   coordinator::run_event what;
@@ -79,6 +81,20 @@ std::vector<example> of_the_run() {
            epoch_number{1}, 0.5, 100, seconds(1), {}},
        "evaluation",
        R"({"epoch":1,"test_loss":0.5,"test_rows":100,"ms":1000.0})"},
+      {coordinator::events::evaluated{
+           epoch_number{1},
+           0.5,
+           100,
+           seconds(1),
+           {},
+           {{metrics::metric::r2, {0.5}, "", 0},
+            {metrics::metric::mae, {not_a_number}, "of no rows", 0},
+            {metrics::metric::abs_error_p50, {2}, "", 0.25}}},
+       "evaluation",
+       R"({"epoch":1,"test_loss":0.5,"test_rows":100,"ms":1000.0,)"
+       R"("metrics":{"r2":0.5,"mae":null,"abs_error_p50":2.0},)"
+       R"("metrics_undefined":{"mae":"of no rows"},)"
+       R"("metrics_error_max":{"abs_error_p50":0.25}})"},
       {coordinator::events::undone{step_number{9}, step_number{5},
                                    "all are lost"},
        "undone", R"({"from":9,"to":5,"reason":"all are lost"})"},

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <gmock/gmock.h>
+#include <limits>
 #include <map>
 #include <set>
 #include <sstream>
@@ -172,7 +173,22 @@ TEST(metrics, count_what_events_tell) {
       .step = {}, .epoch = {}, .bytes = 1, .took = {}});
   probe.event(coordinator::events::evaluated{.loss = 0.25});
   EXPECT_THAT(probe.text(), Not(HasSubstr("ballast_evaluation_accuracy")));
-  probe.event(coordinator::events::evaluated{.loss = 0.5, .accuracy = 0.75});
+  probe.event(coordinator::events::evaluated{
+      .loss = 0.5,
+      .accuracy = 0.75,
+      .values = {{ballast::metrics::metric::f1_macro, {0.25}, "", 0},
+                 {ballast::metrics::metric::roc_auc, {0.5}, "", 0},
+                 {ballast::metrics::metric::f1_per_class, {0, 1}, "", 0}}});
+  EXPECT_THAT(probe.text(), HasSubstr("{run=\"r\",metric=\"roc_auc\"} 0.5\n"));
+  // What is undefined now does not keep its last value.
+  const double undefined = std::numeric_limits<double>::quiet_NaN();
+  probe.event(coordinator::events::evaluated{
+      .loss = 0.5,
+      .accuracy = 0.75,
+      .values = {{ballast::metrics::metric::f1_macro, {0.375}, "", 0},
+                 {ballast::metrics::metric::roc_auc, {undefined}, "why", 0}}});
+  EXPECT_THAT(probe.text(), Not(HasSubstr("roc_auc")));
+  EXPECT_THAT(probe.text(), Not(HasSubstr("f1_per_class")));
   for (const coordinator::run_event& one :
        std::initializer_list<coordinator::run_event>{
            coordinator::events::step_refused{
@@ -192,6 +208,7 @@ TEST(metrics, count_what_events_tell) {
            "ballast_checkpoint_seconds_count{run=\"r\"} 1\n",
            "ballast_evaluation_loss{run=\"r\"} 0.5\n",
            "ballast_evaluation_accuracy{run=\"r\"} 0.75\n",
+           "ballast_evaluation_metric{run=\"r\",metric=\"f1_macro\"} 0.375\n",
            "ballast_errors_total{run=\"r\",code=\"non_finite_loss\"} 1\n",
            "ballast_errors_total{run=\"r\",code=\"unreachable\"} 1\n",
            "ballast_errors_total{run=\"r\",code=\"worker_lost\"} 1\n",

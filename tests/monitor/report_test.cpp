@@ -51,6 +51,22 @@ TEST(report, shows_what_is_known) {
             R"({"expected":60000,"once":60000,"lost":0,"repeated":0})");
 }
 
+TEST(report, shows_metrics_of_the_test_part_and_why_one_is_undefined) {
+  run_report report;
+  const double undefined = std::numeric_limits<double>::quiet_NaN();
+  report.test_values = {
+      {metrics::metric::f1_macro, {0.25}, "", 0},
+      {metrics::metric::confusion_matrix, {3, 1, 0, 2}, "", 0},
+      {metrics::metric::roc_auc, {undefined}, "class 1 has no rows", 0}};
+  auto json = to_json(report);
+  EXPECT_EQ(
+      json["test_metrics"].dump(),
+      R"({"f1_macro":0.25,"confusion_matrix":[[3,1],[0,2]],"roc_auc":null})");
+  EXPECT_EQ(json["test_metrics_undefined"].dump(),
+            R"({"roc_auc":"class 1 has no rows"})");
+  EXPECT_FALSE(json.contains("test_metrics_error_max"));
+}
+
 TEST(report, says_from_which_step_on_it_counts_what_only_workers_tell) {
   run_report report;
   report.importance = importance_result{16, 8, 50, 15, 0};

@@ -93,7 +93,7 @@ coordinator::run_status everything() {
   run.lacks = memory_need{100, 10};
   run.waits = "for w2";
   run.requests = {true, false};
-  run.test = {0.75, 0.5};
+  run.test = {0.75, 0.5, {{metrics::metric::f1_macro, {0.25}, "", 0}}};
   return out;
 }
 
@@ -120,6 +120,7 @@ TEST(status_json, shows_everything_there_is) {
           R"("samples":350,"samples_per_s":90,"skew_tv_max":0.25,)"
           R"("state":"waiting","step":7,"steps_total":30,"t_ns":1000000,)"
           R"("term":3,"test_accuracy":0.5,"test_loss":0.75,)"
+          R"("test_metrics":{"f1_macro":0.25},)"
           R"("trouble":"disk full","waiting_for_memory":{"free_bytes":10,)"
           R"("lacking_bytes":100},"waiting_for_workers":2,"waits":"for w2",)"
           R"("workers":[)" +

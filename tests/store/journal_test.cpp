@@ -49,6 +49,8 @@ evaluation_report some_evaluation(uint64_t epoch, double loss) {
   out.accuracy = 0.75;
   out.rows = 100;
   out.wall_ns = 123'456'789;
+  out.values = {{metrics::metric::f1_per_class, {0.5, loss}, "", 0},
+                {metrics::metric::roc_auc, {0.25}, "", 1e-3}};
   return out;
 }
 
@@ -310,6 +312,8 @@ TEST(journal, keeps_what_a_takeover_must_know_of_what_was_told) {
     EXPECT_EQ(content.evaluations[1].accuracy, 0.75);
     EXPECT_EQ(content.evaluations[1].rows, 100u);
     EXPECT_EQ(content.evaluations[1].wall_ns, 123'456'789u);
+    EXPECT_EQ(content.evaluations[1].values, some_evaluation(2, 0.25).values);
+    EXPECT_TRUE(std::isnan(content.evaluations[0].values[0].numbers[1]));
     ASSERT_EQ(content.recoveries.size(), 2u);
     EXPECT_EQ(content.recoveries[0].reason,
               "worker w2 lost: its process is gone");

@@ -3,6 +3,8 @@
 // device whose addresses kill the host's code that follows them
 // (guarded_device.hpp).
 #include "gpu/torch_library.hpp"
+#include "runtime/job/asked_metrics.hpp"
+#include "runtime/metrics/tally.hpp"
 #include "tests/gpu/guarded_device.hpp"
 #include "tests/gpu/torch/model_fixture.hpp"
 
@@ -106,6 +108,11 @@ void expect_close(const std::vector<float>& got,
     ASSERT_NEAR(got[i], expected[i], tolerance) << what << " " << i;
 }
 
+std::shared_ptr<const metrics::layout> told_rows(const device_variant& of) {
+  return std::make_shared<const metrics::layout>(metrics::lay_out(
+      task_of(of.what.train.loss), of.row.classes, asked_metrics(of.what), 6));
+}
+
 TEST_P(model_on_a_device, has_the_gradients_and_sums_of_the_cpu) {
   const device_variant& v = GetParam();
   const random_rows rows(v.row, 6);
@@ -137,11 +144,17 @@ TEST_P(model_on_a_device, has_the_gradients_and_sums_of_the_cpu) {
   cpu.made->apply_statistics(sums, 6);
   there.made->apply_statistics(sums, 6);
 
-  const evaluation_sums expected = cpu.made->evaluate(rows.view());
-  const evaluation_sums found = there.made->evaluate(there.brought);
+  batch_view here = rows.view(), brought = there.brought;
+  metrics::tally told(told_rows(v)), told_there(told_rows(v));
+  here.tally = &told;
+  brought.tally = &told_there;
+  const evaluation_sums expected = cpu.made->evaluate(here);
+  const evaluation_sums found = there.made->evaluate(brought);
   EXPECT_NEAR(found.loss, expected.loss, 1e-5 * std::abs(expected.loss));
   EXPECT_NEAR(found.correct, expected.correct, 1e-9);
   EXPECT_EQ(found.rows, expected.rows);
+  EXPECT_NEAR(found.weight, expected.weight, 1e-9);
+  EXPECT_EQ(told_there.counts(), told.counts());
 }
 
 TEST_P(model_on_a_device, follows_its_arenas_when_they_take_turns) {

@@ -1,5 +1,8 @@
 // The LibTorch models against autograd in double precision on the same
 // parameters and rows: loss, every gradient, initial values, statistics.
+#include "runtime/job/asked_metrics.hpp"
+#include "runtime/metrics/metric_values.hpp"
+#include "runtime/metrics/tally.hpp"
 #include "tests/gpu/torch/autograd_reference.hpp"
 #include "tests/gpu/torch/warm_start_fixture.hpp"
 
@@ -206,6 +209,37 @@ TEST_P(every_model, evaluates_without_any_effect) {
   EXPECT_EQ(part_correct, sums.correct);
   if (!GetParam().what.model.batch_norm) {
     EXPECT_NEAR(setup_.accumulate(rows_.view()), sums.loss, 1e-5 * sums.loss);
+  }
+}
+
+TEST_P(every_model, tells_a_tally_the_rows_that_it_evaluates) {
+  const job& what = GetParam().what;
+  const metrics::task task = task_of(what.train.loss);
+  if (task == metrics::task::tokens)
+    return; // loss and hits say it all
+  const auto wanted =
+      task == metrics::task::classes
+          ? std::vector{metrics::metric::accuracy, metrics::metric::log_loss}
+          : std::vector{metrics::metric::rmse};
+  metrics::tally tally(std::make_shared<const metrics::layout>(
+      metrics::lay_out(task, GetParam().row.classes, wanted, 21)));
+  batch_view rows = rows_.view();
+  rows.tally = &tally;
+  const evaluation_sums sums = setup_.made->evaluate(rows);
+  metrics::ordered_part part = tally.take_part();
+  metrics::totals all{part.reals, tally.counts(), part.ranked};
+  const metrics::metric_values found = metrics::values_of(tally.of(), all);
+  if (task == metrics::task::number) {
+    EXPECT_NEAR(std::pow(found[0].numbers[0], 2), sums.loss / 21, 1e-5);
+    return;
+  }
+  EXPECT_EQ(found[0].numbers[0], sums.correct / 21);
+  if (what.train.class_weights.empty()) {
+    EXPECT_EQ(sums.weight, 21);
+    EXPECT_NEAR(found[1].numbers[0], sums.loss / 21, 1e-5);
+  } else {
+    EXPECT_NE(sums.weight, 21);
+    EXPECT_NE(found[1].numbers[0], sums.loss / sums.weight);
   }
 }
 

@@ -80,6 +80,8 @@ TEST(job, reads_what_it_writes) {
       {"/train/schedule={\"kind\":\"cosine\",\"warmup_steps\":5}"},
       {"/train/clip_norm=1.5", "/train/micro_batch=8", "/seed=77"},
       {"/train/class_weights=[1,2,3,4]"},
+      {"/train/class_weights=balanced"},
+      {"/evaluate/metrics=[\"roc_auc\",\"confusion_matrix\"]"},
   };
   for (const auto& sets : variants) {
     job_result first = parse_with(sets);
@@ -97,10 +99,10 @@ json another_value(const job_field& field) {
   if (type == json_kind::boolean)
     return !default_of(field).get<bool>();
   if (type == json_kind::array)
-    return is_table(field)
-               ? json::array({json::array({1})})
-               : json{json_type(field, true) == json_kind::string ? json("abc")
-                                                                  : json(1)};
+    return is_table(field) ? json::array({json::array({1})})
+           : json_type(field, true) != json_kind::string ? json{json(1)}
+           : field.allowed.empty()                       ? json{json("abc")}
+                                   : json{json(field.allowed.back())};
   if (type == json_kind::object)
     return {{"abc",
              field.allowed.empty() ? json("abc") : json(field.allowed.back())}};
@@ -130,6 +132,8 @@ TEST(job, stores_every_field_in_a_place_of_its_own) {
             return p;
           else if constexpr (std::is_same_v<decltype(p), word_place>)
             return p.address();
+          else if constexpr (std::is_same_v<decltype(p), list_or_word>)
+            return p.list;
           else
             return nullptr;
         },

@@ -94,6 +94,15 @@ TEST(class_weights, make_all_classes_alike_or_as_their_effective_number) {
   EXPECT_EQ(sampling::class_weights(rows, 0.0), (std::vector<double>{1, 1, 0}));
 }
 
+/// As scikit-learn 1.9.1 computes it of these rows; a class without rows, which
+/// it refuses, changes nothing.
+TEST(class_weights, balanced_are_those_of_scikit_learn) {
+  EXPECT_EQ(sampling::balanced_class_weights(std::vector<uint64_t>{6, 3, 1}),
+            (std::vector<double>{10.0 / 18, 10.0 / 9, 10.0 / 3}));
+  EXPECT_EQ(sampling::balanced_class_weights(std::vector<uint64_t>{6, 0, 3, 1}),
+            (std::vector<double>{10.0 / 18, 0, 10.0 / 9, 10.0 / 3}));
+}
+
 TEST(epoch_uses, are_refused_with_the_name_of_the_column_and_the_file) {
   manifest set = set_of({chunk_with(0, {{10, 0}})});
   set.sources = {"/data/rows.csv"};

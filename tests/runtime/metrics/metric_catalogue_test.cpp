@@ -46,7 +46,7 @@ TEST(metric_catalogue, knows_what_is_for_two_classes_alone) {
 }
 
 TEST(metrics_reference, is_the_committed_document) {
-  std::ifstream file(testing::source_root() / "docs/metrics-of-models.md");
+  std::ifstream file(source_root() / "docs/metrics-of-models.md");
   std::stringstream text;
   text << file.rdbuf();
   EXPECT_EQ(text.str(), metrics_reference())

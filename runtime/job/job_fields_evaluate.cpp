@@ -1,0 +1,130 @@
+/// `evaluate`: its fields, and which metrics are for which loss.
+#include "runtime/job/asked_metrics.hpp"
+#include "runtime/job/field_document.hpp"
+#include "runtime/job/job_field.hpp"
+#include "runtime/job/rule_book.hpp"
+#include "runtime/metrics/layout.hpp"
+
+#include <set>
+
+namespace ballast {
+
+namespace {
+
+const std::string metrics_pointer = "/evaluate/metrics";
+constexpr size_t metrics_max = 64;
+
+std::string usual_words() {
+  std::string out;
+  const auto add = [&out](loss_kind loss) {
+    out += out.empty() ? "" : "; ";
+    out += "of `" + to_string(loss) + "`";
+    const auto usual = metrics::usual_metrics(task_of(loss));
+    for (metrics::metric one : usual)
+      out += (one == usual[0] ? " `" : ", `") + to_string(one) + "`";
+  };
+  add(loss_kind::cross_entropy);
+  add(loss_kind::mse);
+  add(loss_kind::next_token);
+  return out;
+}
+
+std::string pointer_of(size_t index) {
+  return metrics_pointer + "/" + std::to_string(index);
+}
+
+std::string those_that_fit(metrics::task what, uint32_t classes = 0) {
+  return "; expected some of " +
+         quoted_list(metrics::metrics_that_fit(what, classes));
+}
+
+} // namespace
+
+void add_evaluate_fields(std::vector<job_field>& f) {
+  add_field(
+      f, metrics_pointer,
+      [](job& j) -> field_place { return &j.evaluate.metrics; },
+      "What is computed of the test part after each epoch, beside its loss. "
+      "[metrics-of-models.md](metrics-of-models.md) says what each is, and "
+      "for which loss. Empty: " +
+          usual_words() + ".")
+      .one_of(metrics::metric_names())
+      .items(0, metrics_max);
+}
+
+void check_evaluate(const job& in, std::vector<failure>& mistakes) {
+  rule_book book(mistakes);
+  const std::vector<std::string>& names = in.evaluate.metrics;
+  if (names.empty())
+    return;
+  const metrics::task what = task_of(in.train.loss);
+  if (in.model.kind == model_kind::emulated)
+    book.refuse({metrics_pointer, "/model/kind"},
+                "the emulated model says nothing of a row; leave it out");
+  const data_spec& data = in.data;
+  if (!data.test && data.test_fraction == 0 &&
+      data.train.format != source_format::prepared)
+    book.refuse({metrics_pointer, "/data/test_fraction", "/data/test",
+                 "/data/train/format"},
+                "there is no test part; expected /data/test, or a "
+                "/data/test_fraction above 0");
+  std::set<std::string> seen;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const auto one = parse_word<metrics::metric>(names[i]);
+    if (!one)
+      continue; // a mistake already
+    if (!seen.insert(names[i]).second)
+      book.refuse({pointer_of(i), metrics_pointer},
+                  "\"" + names[i] + "\" is named twice");
+    else if (metrics::about(*one).fits != what)
+      book.refuse({pointer_of(i), metrics_pointer, "/train/loss"},
+                  "\"" + names[i] + "\" is not for the loss \"" +
+                      to_string(in.train.loss) + "\"" + those_that_fit(what));
+  }
+  if (what == metrics::task::classes &&
+      data.train.format == source_format::synthetic)
+    if (const failure why = metrics_misfit(in, data.train.classes))
+      book.refuse({why.pointer, metrics_pointer, "/data/train/classes",
+                   "/data/train/format"},
+                  why.message.substr(why.pointer.size() + 2));
+}
+
+metrics::task task_of(loss_kind loss) {
+  switch (loss) {
+  case loss_kind::cross_entropy:
+    return metrics::task::classes;
+  case loss_kind::mse:
+    return metrics::task::number;
+  case loss_kind::next_token:
+    break;
+  }
+  return metrics::task::tokens;
+}
+
+std::vector<metrics::metric> asked_metrics(const job& of) {
+  if (of.model.kind == model_kind::emulated)
+    return {};
+  if (of.evaluate.metrics.empty())
+    return metrics::usual_metrics(task_of(of.train.loss));
+  std::vector<metrics::metric> out;
+  for (const std::string& name : of.evaluate.metrics)
+    if (const auto one = parse_word<metrics::metric>(name))
+      out.push_back(*one);
+  return out;
+}
+
+failure metrics_misfit(const job& of, uint32_t classes) {
+  if (task_of(of.train.loss) != metrics::task::classes)
+    return {};
+  const std::vector<metrics::metric> asked = asked_metrics(of);
+  for (size_t i = 0; i < asked.size(); ++i)
+    if (const std::string why = metrics::misfit(asked[i], classes);
+        !why.empty())
+      return {errc::invalid_job,
+              pointer_of(i) + ": \"" + to_string(asked[i]) + "\" " + why +
+                  those_that_fit(metrics::task::classes, classes),
+              pointer_of(i)};
+  return {};
+}
+
+} // namespace ballast
