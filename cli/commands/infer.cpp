@@ -1,6 +1,7 @@
 /// `ballast infer MODEL FINGERPRINT --liveness-fd N`: a process of an
 /// inference_pool. Loads the model once, computes the parts that it is handed,
 /// and ends with the process that started it.
+#include "cli/commands/evaluation_parts.hpp"
 #include "cli/liveness.hpp"
 #include "data/inference/prediction_parts.hpp"
 #include "data/inference/trained_run.hpp"
@@ -36,7 +37,7 @@ public:
         features_(run.row.features), classes_(run.row.classes),
         model_(gpu::make_model({&run.what, run.row, 1, {}})),
         parameters_(model_->parameter_count()),
-        gradients_(model_->parameter_count()) {
+        gradients_(model_->parameter_count()), tally_(evaluation_layout(run)) {
     model_->initialize(parameters_);
     model_->bind(parameters_, gradients_);
   }
@@ -52,14 +53,16 @@ public:
     return out;
   }
 
-  gpu::evaluation_sums evaluate(const data::labelled_features& rows) {
-    gpu::evaluation_sums out;
-    for_each_batch(rows, [&](const gpu::batch_view& batch, size_t /*first*/) {
-      const gpu::evaluation_sums more = model_->evaluate(batch);
-      out.loss += more.loss;
-      out.correct += more.correct;
-      out.rows += more.rows;
+  evaluated_part evaluate(const data::labelled_features& rows) {
+    evaluated_part out;
+    for_each_batch(rows, [&](gpu::batch_view batch, size_t /*first*/) {
+      if (!tally_.empty())
+        batch.tally = &tally_;
+      out.sums += model_->evaluate(batch);
     });
+    out.rows = tally_.take_part();
+    out.counts = tally_.counts();
+    tally_.clear_counts();
     return out;
   }
 
@@ -87,18 +90,17 @@ private:
   std::unique_ptr<gpu::model> model_;
   std::vector<float> parameters_;
   std::vector<float> gradients_; // that nobody computes
+  metrics::tally tally_;
 };
 
 json compute(loaded_model& model, const json& order) {
   const data::labelled_features rows =
       data::read_rows(order.at("rows").get<std::string>());
   json out{{"done", order.at("part")}, {"rows", rows.rows}};
-  if (!rows.labels.empty()) {
-    const gpu::evaluation_sums sums = model.evaluate(rows);
-    out["loss"] = sums.loss;
-    out["correct"] = sums.correct;
-  }
-  if (const auto to = order.at("answers").get<std::string>(); !to.empty())
+  const auto to = order.at("answers").get<std::string>();
+  if (order.at("judge").get<bool>())
+    write_part(to, model.evaluate(rows));
+  else
     data::write_answers(to, model.answers(rows), model.columns());
   return out;
 }

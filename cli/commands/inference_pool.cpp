@@ -82,7 +82,8 @@ void inference_pool::hand(seat_number seat, part_number part) {
   const part_files& files = files_.at(part);
   processes_.at(seat).socket->send({{"part", uint64_t(part)},
                                     {"rows", files.rows.string()},
-                                    {"answers", files.answers.string()}});
+                                    {"answers", files.answers.string()},
+                                    {"judge", terms_.judges}});
 }
 
 void inference_pool::hear(seat_number seat, std::vector<json>& done) {

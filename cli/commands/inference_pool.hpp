@@ -2,9 +2,9 @@
 /// is work for them, each handed one part after another, replaced when they
 /// die. What is handed to whom is decided by runtime/inference/part_board.hpp.
 ///
-///   pool -> process  {"part": 3, "rows": FILE, "answers": FILE, or ""}
-///   process -> pool  {"ready": true}
-///                    {"done": 3, "loss": .., "correct": .., "rows": ..}
+///   pool -> process  {"part": 3, "rows": FILE, "answers": FILE, "judge":
+///   false} process -> pool  {"ready": true}
+///                    {"done": 3, "rows": ..}
 ///                    {"refused": {"code": .., "message": .., "pointer": ..}}
 ///
 /// A process sees the end of this one by their socket, and ends. One owner, one
@@ -33,9 +33,10 @@ struct pool_terms {
   std::string fingerprint;     // trained_run's
   std::filesystem::path logs;  // folder for what the processes say
   uint32_t seats = 1;
+  bool judges = false; // the answers are evaluation_parts
 };
 
-/// Where the rows of a part are, and where its answers go; empty: nowhere.
+/// Where the rows of a part are, and where its answers go.
 struct part_files {
   std::filesystem::path rows;
   std::filesystem::path answers;

@@ -2,6 +2,7 @@
 /// process reads the input and cuts it into parts, processes of a pool compute
 /// them, and the answers come together in the order of the input.
 #include "cli/commands/ending_signals.hpp"
+#include "cli/commands/evaluation_parts.hpp"
 #include "cli/commands/inference_pool.hpp"
 #include "cli/commands/predict_progress.hpp"
 #include "data/base/content_hash.hpp"
@@ -77,40 +78,33 @@ data::trained_run opened(const order& what, const char* doing) {
   return out;
 }
 
-/// Of a part; in the order of the parts they add up to the same with any
-/// number of processes.
-struct part_sums {
-  double loss = 0;
-  double correct = 0;
-  uint64_t rows = 0;
-};
-
 /// Reads parts while processes compute those before.
 class part_run {
 public:
   part_run(const data::trained_run& run, const order& what,
            data::feature_rows& input, data::prediction_parts& parts,
-           const fs::path& logs)
+           const fs::path& logs, bool judges)
       : run_(run), input_(input), parts_(parts), stop_(what.input.stop),
         columns_(gpu::answer_columns(run.what, run.row)),
         pool_({run.folder, run.fingerprint, logs,
-               what.workers.value_or(usual_workers())}) {}
+               what.workers.value_or(usual_workers()), judges}),
+        judges_(judges) {}
 
-  /// To the end. `done`: called for each part in order, with its number.
-  /// `keeps_answers`: they are written, and those that are there are taken up.
+  /// To the end. `done`: called for each part in order, with its number and
+  /// rows. Answers that are there are taken up.
   template <class Done>
-  void run(bool keeps_answers, const Done& done) {
+  void run(const Done& done) {
     const size_t rows = data::rows_of_part(run_.row.features);
     while (!ended_ || !pool_.is_empty()) {
       if (stop_.stop_requested())
         throw ballast_error(errc::stopped, "ended by a signal");
       const bool reads = !ended_ && pool_.wants_parts();
       if (reads)
-        read(rows, keeps_answers);
+        read(rows);
       for (const json& one : pool_.step(reads ? 0ms : 100ms))
         take(one);
-      for (; next_ < sums_.size() && is_done_[next_]; ++next_)
-        done(part_number(next_), sums_[next_]);
+      for (; next_ < rows_.size() && is_done_[next_]; ++next_)
+        done(part_number(next_), rows_[next_]);
       progress_.show(rows_done_, pool_.deaths());
     }
     progress_.end();
@@ -122,14 +116,14 @@ public:
   uint64_t deaths() const { return pool_.deaths(); }
 
 private:
-  void read(size_t rows, bool keeps_answers) {
+  void read(size_t rows) {
     const data::labelled_features part = input_.next(rows);
     ended_ = part.rows < rows;
     if (part.rows == 0)
       return;
-    const auto number = part_number(sums_.size());
-    sums_.push_back({0, 0, part.rows});
-    is_done_.push_back(keeps_answers &&
+    const auto number = part_number(rows_.size());
+    rows_.push_back(part.rows);
+    is_done_.push_back(!judges_ &&
                        parts_.answers(number, part.rows, columns_).has_value());
     if (is_done_.back()) {
       rows_done_ += part.rows;
@@ -137,17 +131,13 @@ private:
       return;
     }
     parts_.write_rows(number, part);
-    pool_.add(number,
-              {parts_.rows_file(number),
-               keeps_answers ? parts_.answers_file(number) : fs::path()});
+    pool_.add(number, {parts_.rows_file(number), parts_.answers_file(number)});
   }
 
   void take(const json& said) {
     const auto number = said.at("done").get<uint64_t>();
-    sums_.at(number) = {said.value("loss", 0.0), said.value("correct", 0.0),
-                        sums_.at(number).rows};
     is_done_.at(number) = true;
-    rows_done_ += sums_[number].rows;
+    rows_done_ += rows_.at(number);
     parts_.remove_rows(part_number(number));
   }
 
@@ -158,7 +148,8 @@ private:
   const size_t columns_;
   inference_pool pool_;
   predict_progress progress_;
-  std::vector<part_sums> sums_; // by part
+  const bool judges_;
+  std::vector<uint64_t> rows_; // by part
   std::vector<bool> is_done_;
   size_t next_ = 0; // the part that is done next in order
   bool ended_ = false;
@@ -183,9 +174,8 @@ std::string fingerprint_of(const data::trained_run& run, const order& what,
   return data::hex16(out.digest());
 }
 
-void write_part(data::prediction_file& file,
-                const data::prediction_parts& parts, part_number number,
-                uint64_t rows, size_t columns) {
+void add_part(data::prediction_file& file, const data::prediction_parts& parts,
+              part_number number, uint64_t rows, size_t columns) {
   const auto answers = parts.answers(number, rows, columns);
   if (!answers)
     throw ballast_error(errc::run_dir_unusable,
@@ -218,9 +208,9 @@ int predict(const order& what) {
   json said{{"file", what.file}};
   with_parts(parts, [&] {
     data::prediction_file file(place, run);
-    part_run work(run, what, input, parts, folder);
-    work.run(true, [&](part_number number, const part_sums& of) {
-      write_part(file, parts, number, of.rows, work.columns());
+    part_run work(run, what, input, parts, folder, false);
+    work.run([&](part_number number, uint64_t rows) {
+      add_part(file, parts, number, rows, work.columns());
     });
     input.check_unchanged();
     file.publish();
@@ -236,6 +226,26 @@ int predict(const order& what) {
   return 0;
 }
 
+/// A line for each number, and one for each class of those that have several.
+void print(const nlohmann::ordered_json& said) {
+  constexpr size_t width = 22;
+  const auto line = [](const std::string& name, const json& value) {
+    std::cout << name
+              << std::string(name.size() < width ? width - name.size() : 1, ' ')
+              << json_text(value) << "\n";
+  };
+  line("rows", said.at("rows"));
+  line("loss", said.at("loss"));
+  for (const auto& [name, value] : said.at("metrics").items()) {
+    if (!value.is_object()) {
+      line(name, value);
+      continue;
+    }
+    for (const auto& [of_class, one] : value.items())
+      line(name + " " + printable(of_class), one);
+  }
+}
+
 int evaluate(const order& what) {
   const data::trained_run run = opened(what, "evaluate");
   data::input_terms terms = what.input;
@@ -243,32 +253,21 @@ int evaluate(const order& what) {
   data::feature_rows input(run, terms);
   const data::rows_folder own = data::rows_folder::make();
   data::prediction_parts parts(own.path() / "parts", run.fingerprint);
-  part_sums all;
-  part_run work(run, what, input, parts, own.path());
-  work.run(false, [&](part_number /*number*/, const part_sums& of) {
-    all.loss += of.loss;
-    all.correct += of.correct;
-    all.rows += of.rows;
+  judgement found(run);
+  part_run work(run, what, input, parts, own.path(), true);
+  work.run([&](part_number number, uint64_t /*rows*/) {
+    found.add(read_part(parts.answers_file(number)));
+    fs::remove(parts.answers_file(number));
   });
   input.check_unchanged();
-  if (all.rows == 0)
+  if (found.rows() == 0)
     throw ballast_error(errc::invalid_data, printable(what.input.file) +
                                                 ": has no row to evaluate");
-  json metrics = json::object();
-  if (run.row.classes > 0)
-    metrics["accuracy"] = all.correct / double(all.rows);
-  const json said{{"rows", all.rows},
-                  {"loss", all.loss / double(all.rows)},
-                  {"metrics", metrics}};
-  if (what.as_json) {
+  const nlohmann::ordered_json said = found.to_json();
+  if (what.as_json)
     std::cout << json_lines_text(said) << "\n";
-    return 0;
-  }
-  std::cout << "rows      " << all.rows << "\n"
-            << "loss      " << json_text(said.at("loss")) << "\n";
-  for (const auto& [name, value] : metrics.items())
-    std::cout << name << std::string(10 - std::min<size_t>(9, name.size()), ' ')
-              << json_text(value) << "\n";
+  else
+    print(said);
   return 0;
 }
 

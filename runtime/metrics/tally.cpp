@@ -125,20 +125,32 @@ void tally::add_probabilities(size_t label, size_t likeliest, double log_loss) {
 
 /// Of two classes the score of class 1.
 void tally::rank(size_t label) {
+  const auto scores =
+      std::span<const double>(probabilities_).last(of_->columns);
+  if (of_->ranked == 0)
+    return sketch(label, scores);
+  part_.ranked.push_back(double(label));
+  part_.ranked.insert(part_.ranked.end(), scores.begin(), scores.end());
+}
+
+void tally::sketch(size_t label, std::span<const double> scores) {
   const size_t first = of_->classes - of_->columns;
-  if (of_->ranked > 0) {
-    part_.ranked.push_back(double(label));
-    part_.ranked.insert(part_.ranked.end(),
-                        probabilities_.begin() + ptrdiff_t(first),
-                        probabilities_.end());
-    return;
-  }
   for (size_t column = 0; column < of_->columns; ++column) {
-    const size_t bin =
-        probability_bin(probabilities_[first + column], of_->sketch_bits);
+    const size_t bin = probability_bin(scores[column], of_->sketch_bits);
     const size_t own = first + column == label ? 1 : 0;
     ++count(of_->sketch, (2 * column + own) * of_->sketch_bins + bin);
   }
+}
+
+void tally::sketch_ranked(std::span<const double> rows) {
+  if (of_->fits == task::number) {
+    for (double error : rows)
+      ++count(of_->sketch, error_bin(error, of_->sketch_bits));
+    return;
+  }
+  const size_t each = 1 + of_->columns;
+  for (size_t at = 0; at + each <= rows.size(); at += each)
+    sketch(size_t(rows[at]), rows.subspan(at + 1, of_->columns));
 }
 
 void tally::add_number(double target, double output) {

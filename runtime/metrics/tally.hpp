@@ -50,6 +50,9 @@ public:
   /// Adds rows that another tally of this layout was told.
   void append(const ordered_part& rows);
   void add_counts(std::span<const uint64_t> counts);
+  /// Counts in the histograms of this layout what another one has ranked of the
+  /// same metrics: that of more rows than were expected.
+  void sketch_ranked(std::span<const double> rows);
   const std::vector<uint64_t>& counts() const { return counts_; }
   void clear_counts();
 
@@ -59,6 +62,7 @@ private:
   void count_class(size_t label, size_t likeliest);
   void count_top(size_t label, std::span<const float> outputs);
   void rank(size_t label);
+  void sketch(size_t label, std::span<const double> scores);
   double& real(block of, size_t i = 0) { return part_.reals[of.at + i]; }
   uint64_t& count(block of, size_t i = 0) { return counts_[of.at + i]; }
 

@@ -314,11 +314,44 @@ class Evaluate(Predict):
         self.assertAlmostEqual(found["loss"], report["test_loss"], 6)
         self.assertAlmostEqual(found["metrics"]["accuracy"],
                                report["test_accuracy"], 12)
+        for name, value in report["test_metrics"].items():
+            self.assertAlmostEqual(found["metrics"][name], value, 12, name)
+        for workers in ("1", "3"):
+            self.assertEqual(json.loads(self.ballast(
+                "evaluate", run, "--data", test, "--json", "--workers",
+                workers).out), found)
         self.refused(2, "'kind'", "evaluate", run, "--data",
                      self.write("new.csv", "x,y,z\n1,2,3\n"))
         self.refused(2, ("row 2", "'kind'", "apple"), "evaluate", run, "--data",
                      self.write("other.csv",
                                 "x,y,z,kind\n1,2,3,fig\n1,2,3,apple\n"))
+
+
+    def test_judges_each_class_by_its_name(self):
+        rows = plants(300, seed=4)
+        test = self.write("test.csv", as_csv(rows, ["x", "y", "z", "kind"]))
+        run = self.train()
+        found = json.loads(self.ballast("evaluate", run, "--data", test,
+                                        "--json").out)["metrics"]
+        self.predict(run, test, "said.csv")
+        said = self.answers("said.csv")
+        areas = []
+        for kind in KINDS:
+            real = [row["kind"] == kind for row in rows]
+            taken = [one["prediction"] == kind for one in said]
+            hits = sum(map(min, real, taken))
+            self.assertAlmostEqual(found["f1"][kind],
+                                   2 * hits / (sum(real) + sum(taken)), 12)
+            scores = [float(one[f"p_{kind}"]) for one in said]
+            mine = [s for s, is_it in zip(scores, real, strict=True) if is_it]
+            others = [s for s, is_it in zip(scores, real, strict=True)
+                      if not is_it]
+            areas.append(sum((a > b) + (a == b) / 2 for a in mine
+                             for b in others) / len(mine) / len(others))
+        self.assertAlmostEqual(found["roc_auc"], sum(areas) / len(areas), 4)
+        text = self.ballast("evaluate", run, "--data", test).out
+        self.assertRegex(text, r"(?m)^rows +300$")
+        self.assertRegex(text, r"(?m)^f1 fig +0\.\d+$")
 
 
 class Pictures(Predict):

@@ -3,6 +3,8 @@
 /// the chunks that are theirs; chunks have uneven numbers of rows.
 #include "gpu/evaluation_totals.hpp"
 
+#include "gpu/reduction/reduction.hpp"
+
 #include "gpu/collective_backends.hpp"
 #include "runtime/job/asked_metrics.hpp"
 

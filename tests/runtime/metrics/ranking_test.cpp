@@ -2,7 +2,9 @@
 /// histograms are as far off as they say at most.
 #include "runtime/metrics/ranking.hpp"
 #include "runtime/metrics/score_sketch.hpp"
+#include "runtime/metrics/tally.hpp"
 
+#include <array>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
@@ -151,6 +153,29 @@ TEST(quantile, lies_on_a_line_between_two_rows) {
   EXPECT_DOUBLE_EQ(quantile(numbers, 0), 1);
   EXPECT_DOUBLE_EQ(quantile(numbers, 1), 4);
   EXPECT_NEAR(quantile(numbers, 0.9), 3.7, 1e-12);
+}
+
+// Of a file nobody knows how many rows it has before it ends.
+TEST(tally, counts_in_its_histograms_what_another_has_ranked) {
+  const std::array wanted{metric::roc_auc, metric::average_precision};
+  const auto laid_out = [&](uint64_t rows) {
+    return std::make_shared<const layout>(
+        lay_out(task::classes, 3, wanted, rows));
+  };
+  tally exact(laid_out(1));
+  tally coarse(laid_out(uint64_t{1} << 40));
+  for (size_t i = 0; i < 50; ++i) {
+    const auto x = float(i % 7) - 3;
+    const std::array<float, 3> outputs{x, 1 - x, x * x / 9};
+    exact.add_scores(i % 3, outputs);
+    coarse.add_scores(i % 3, outputs);
+  }
+  ASSERT_GT(exact.of().ranked, 0u);
+  ASSERT_EQ(coarse.of().ranked, 0u);
+  tally late(coarse.shared());
+  late.sketch_ranked(exact.take_part().ranked);
+  late.add_counts(exact.counts());
+  EXPECT_EQ(late.counts(), coarse.counts());
 }
 
 } // namespace
