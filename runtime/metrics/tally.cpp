@@ -173,6 +173,7 @@ ordered_part tally::take_part() {
   ordered_part out = std::move(part_);
   part_ = {};
   part_.reals.resize(of_->reals);
+  part_.ranked.reserve(out.ranked.size()); // the next is as long, as a rule
   return out;
 }
 

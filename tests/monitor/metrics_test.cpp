@@ -85,7 +85,10 @@ void use(worker_probe& probe) {
 std::string coordinator_text() {
   coordinator_probe probe("fashion-1");
   use(probe);
-  probe.event(coordinator::events::evaluated{.loss = 1, .accuracy = 0.5});
+  probe.event(coordinator::events::evaluated{
+      .loss = 1,
+      .accuracy = 0.5,
+      .values = {{ballast::metrics::metric::f1_macro, {0.5}, "", 0}}});
   return probe.text();
 }
 

@@ -5,10 +5,20 @@
 #include "tests/simulation/cluster_parts.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace ballast::simulation {
 
 using namespace std::chrono_literals;
+
+namespace {
+
+worker::worker_core_config core_of(worker_id self, ledger::ledger_config rows,
+                                   const cluster_options& options) {
+  return {std::move(rows), self, options.epochs, 0, options.compresses};
+}
+
+} // namespace
 
 // -- the coordinator ----------------------------------------------------------
 
@@ -338,10 +348,8 @@ void cluster::load(node_state& who, const assignment& order) {
       if (auto wrong =
               start_error(rows(), order.first, order.start, order.cursors))
         fail(me.name + " got an order that does not fit: " + *wrong);
-      me.core.emplace(worker::worker_core_config{rows(), me.id,
-                                                 what_.train.epochs, 0,
-                                                 options_.compresses},
-                      order.first, order.start, order.cursors);
+      me.core.emplace(core_of(me.id, rows(), options_), order.first,
+                      order.start, order.cursors);
     }
     hold_share(me, order.first);
     me.fresh = order.first;
@@ -443,9 +451,7 @@ void cluster::hand_over(const std::shared_ptr<group>& in, node_state& source) {
               if (auto wrong =
                       start_error(rows(), me.order().first, at, cursors))
                 fail(me.name + " got a state that does not fit: " + *wrong);
-              me.core.emplace(worker::worker_core_config{rows(), me.id,
-                                                         what_.train.epochs, 0,
-                                                         options_.compresses},
+              me.core.emplace(core_of(me.id, rows(), options_),
                               me.order().first, at, cursors);
               me.rank = me.core->rank();
               me.applied = state;
