@@ -21,11 +21,6 @@
 
 namespace ballast::data {
 
-namespace {
-
-using all_states = std::vector<std::shared_ptr<const fitted_state>>;
-
-/// What a state was fitted on, as the job writes it; empty: no such type.
 std::string type_word(const std::string& type) {
   for (const column_type one :
        {column_type::int64, column_type::float64, column_type::boolean,
@@ -36,6 +31,10 @@ std::string type_word(const std::string& type) {
     return ballast::to_string(column_type::text);
   return {};
 }
+
+namespace {
+
+using all_states = std::vector<std::shared_ptr<const fitted_state>>;
 
 /// The first state that reads a column says what it was; but a column may be
 /// one that a state before it made.

@@ -32,4 +32,8 @@ struct applied_rows {
 /// on, unless the job says others.
 applied_rows apply_states(const job& what, const apply_terms& terms);
 
+/// The type of a column that a state was fitted on, as a job writes it; empty:
+/// it has no word for it.
+std::string type_word(const std::string& type);
+
 } // namespace ballast::data

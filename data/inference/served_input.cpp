@@ -1,5 +1,6 @@
 #include "data/inference/served_input.hpp"
 
+#include "data/fitting/apply_states.hpp"
 #include "data/graph/graph_sources.hpp"
 #include "data/graph/graph_stream.hpp"
 #include "data/source/cell_type.hpp"
@@ -7,8 +8,6 @@
 #include "runtime/base/printable.hpp"
 #include "runtime/graph/served_nodes.hpp"
 #include "runtime/job/format_names.hpp"
-
-#include <arrow/api.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -110,18 +109,6 @@ std::shared_ptr<fitted_states> states_of(const trained_run& of) {
           state->what.what == of.what.data.graph[i].what)
         out->add(i, state);
   return out;
-}
-
-/// What a state was fitted on, as a job writes it; empty: no such type.
-std::string type_word(const std::string& type) {
-  for (const column_type one :
-       {column_type::int64, column_type::float64, column_type::boolean,
-        column_type::text, column_type::date, column_type::timestamp})
-    if (arrow_type(one)->ToString() == type)
-      return ballast::to_string(one);
-  if (type == arrow::large_utf8()->ToString())
-    return ballast::to_string(column_type::text);
-  return {};
 }
 
 std::string number_word() {
