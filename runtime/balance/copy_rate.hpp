@@ -17,6 +17,9 @@
 
 namespace ballast::balance {
 
+/// Rows come in few large reads where the way is fast.
+constexpr uint64_t read_bytes_enough = uint64_t{8} << 20;
+
 class copy_rate {
 public:
   explicit copy_rate(uint64_t bytes_per_s) : bytes_per_s_(bytes_per_s) {}
@@ -41,9 +44,9 @@ public:
 private:
   uint64_t bytes_per_s_;
   measured_rates links_;
-  measured_rates reads_;            // from wherever they were
-  std::vector<uint64_t> calm_us_;   // newest steps without a transfer
-  std::vector<uint64_t> moving_us_; // steps during this transfer
+  measured_rates reads_{read_bytes_enough}; // from wherever they were
+  std::vector<uint64_t> calm_us_;           // newest steps without a transfer
+  std::vector<uint64_t> moving_us_;         // steps during this transfer
 };
 
 } // namespace ballast::balance

@@ -11,25 +11,28 @@ constexpr size_t copies_min = 3;   // fewer copies are no measurement
 
 using copies = std::vector<const link_copy*>;
 
-double rate_of(const link_copy& one) {
+double bytes_per_s(const link_copy& one) {
   return double(one.bytes) * 1e9 / double(one.ns);
 }
 
-std::optional<double> median_by_bytes(copies seen) {
-  if (seen.size() < copies_min)
-    return std::nullopt;
-  std::sort(seen.begin(), seen.end(),
-            [](const link_copy* a, const link_copy* b) {
-              return rate_of(*a) < rate_of(*b);
-            });
+uint64_t bytes_of(const copies& seen) {
   uint64_t all = 0;
   for (const link_copy* one : seen)
     all += one->bytes;
+  return all;
+}
+
+std::optional<double> median_by_bytes(copies seen) {
+  std::sort(seen.begin(), seen.end(),
+            [](const link_copy* a, const link_copy* b) {
+              return bytes_per_s(*a) < bytes_per_s(*b);
+            });
+  const uint64_t all = bytes_of(seen);
   uint64_t below = 0;
   for (const link_copy* one : seen) {
     below += one->bytes;
     if (2 * below >= all)
-      return rate_of(*one);
+      return bytes_per_s(*one);
   }
   return std::nullopt;
 }
@@ -82,12 +85,18 @@ void measured_rates::keep(const std::set<worker_id>& here) {
   });
 }
 
+std::optional<double> measured_rates::rate_of(copies seen) const {
+  if (seen.size() < copies_min && bytes_of(seen) < enough_bytes_)
+    return std::nullopt;
+  return median_by_bytes(std::move(seen));
+}
+
 std::optional<double> measured_rates::between(worker_id from,
                                               worker_id to) const {
   copies seen;
   if (auto found = newest_.find({to, from}); found != newest_.end())
     add_all(seen, found->second);
-  return median_by_bytes(std::move(seen));
+  return rate_of(std::move(seen));
 }
 
 std::optional<double> measured_rates::into(worker_id to) const {
@@ -95,7 +104,7 @@ std::optional<double> measured_rates::into(worker_id to) const {
   for (const auto& [pair, some] : newest_)
     if (pair.first == to)
       add_all(seen, some);
-  return median_by_bytes(std::move(seen));
+  return rate_of(std::move(seen));
 }
 
 std::map<worker_id, size_t> measured_rates::sources_of(worker_id to) const {

@@ -27,11 +27,15 @@ struct link_copy {
 
 class measured_rates {
 public:
+  /// `enough_bytes`: so many are a measurement however few copies they are.
+  explicit measured_rates(uint64_t enough_bytes = UINT64_MAX)
+      : enough_bytes_(enough_bytes) {}
+
   void add(const link_copy& copy);
   /// Forgets all other workers.
   void keep(const std::set<worker_id>& here);
 
-  /// Bytes per second; nothing if there were too few copies.
+  /// Bytes per second; nothing if there were too few copies, and bytes.
   std::optional<double> between(worker_id from, worker_id to) const;
   /// The same over all sources.
   std::optional<double> into(worker_id to) const;
@@ -39,6 +43,10 @@ public:
   std::map<worker_id, size_t> sources_of(worker_id to) const;
 
 private:
+  using copies = std::vector<const link_copy*>;
+  std::optional<double> rate_of(copies seen) const;
+
+  uint64_t enough_bytes_;
   std::map<std::pair<worker_id, worker_id>, std::deque<link_copy>> newest_;
 };
 

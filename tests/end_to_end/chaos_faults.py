@@ -246,6 +246,12 @@ class Faults:
         report = read_json(self.live.run / "report.json") or {}
         return code == 0 and report.get("state") == "done"
 
+    def was_done(self):
+        """Its last life had ended the run before all of it was killed."""
+        report = read_json(self.live.run / "report.json") or {}
+        return report.get("state") == "done" and \
+            "nothing to go on with" in self.live.process.last_line
+
     def undone(self):
         return sum(e["kind"] == "undone" for e in self.live.events.lines)
 
@@ -266,7 +272,7 @@ class Faults:
             if self.leads(term):
                 break
             code = self.live.process.wait()
-            if self.ended_well(code):
+            if self.ended_well(code) or self.was_done():
                 break
             # The coordinator of the life before may still be ending.
             if "in use" not in self.live.process.last_line or \

@@ -225,7 +225,7 @@ class Ahead(Move):
     """Rows are owned before their bytes are there, 160 MB this time; then one
     that got some is killed, or the origin of what has not come, or nobody."""
 
-    def owned_ahead(self, victim):
+    def owned_ahead(self, victim, tries=4):
         # Steps so long that rows come fast beside them on any machine.
         run = self.live(points="", data={"train": {"features": 1024}},
                         model={"us_per_step": 80000})
@@ -233,11 +233,18 @@ class Ahead(Move):
         pids, coordinator = run.workers(), run.coordinator
         self.assertIsNone(run.post("set_balance", enabled=True))
         # Where a step, or how fast rows come, is not measured yet, bytes come
-        # first.
+        # first: then another run is tried.
         first = wait_until(lambda: next((e for e in events(run, "move")
                                          if e["bytes"] == 0 and
-                                         e.get("ahead")), None),
+                                         e.get("ahead")), None) or
+                           (events(run, "move") and self.balanced(run)),
                            "rows before their bytes", 60, pause_s=0.001)
+        if first is True:
+            seen = [e.get("ahead") for e in events(run, "move")]
+            run.stop()
+            self.assertGreater(tries, 1, f"all bytes came first: {seen}")
+            self.owned_ahead(victim, tries - 1)
+            return
         for one in first["ahead"]:
             self.assertGreater(one["reads_bytes_per_s"],
                                2 * one["needs_bytes_per_s"], first)

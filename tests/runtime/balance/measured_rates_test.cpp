@@ -36,6 +36,14 @@ TEST(measured_rates, know_nothing_before_the_first_few_copies) {
   EXPECT_DOUBLE_EQ(*two.into(w2), 1e6);
 }
 
+TEST(measured_rates, are_known_from_a_single_copy_of_enough_bytes) {
+  measured_rates reads{4000};
+  reads.add({origin, w1, 3999, ms});
+  EXPECT_FALSE(reads.into(w1));
+  reads.add({origin, w2, 4000, ms});
+  EXPECT_DOUBLE_EQ(*reads.into(w2), 4e6);
+}
+
 TEST(measured_rates, are_those_of_the_bytes_in_the_middle) {
   measured_rates links = measured({{w1, w2, 1000, ms},
                                    {w1, w2, 1000, ms},

@@ -127,8 +127,8 @@ protected:
         set_);
   }
 
-  /// Each worker read rows at that rate, so often.
-  balance_answer look(uint64_t bytes_per_s, size_t times) {
+  /// Each worker read rows at that rate, so often, for so long.
+  balance_answer look(uint64_t bytes_per_s, size_t times, uint64_t ms = 1) {
     load_view view;
     view.generation = now_.generation;
     view.number = now_.number;
@@ -141,7 +141,7 @@ protected:
       load.name = "w" + to_string(one.worker);
       load.rows_left = rows(one);
       load.costs.assign(20, {10, 10'000'000}); // 1 ms a row
-      load.reads.assign(times, {bytes_per_s, 1'000'000'000});
+      load.reads.assign(times, {bytes_per_s * ms / 1000, ms * 1'000'000});
       view.workers.push_back(std::move(load));
     }
     return planner_->observe(view);
@@ -193,6 +193,10 @@ TEST_F(ahead_balancer, waits_for_bytes_where_too_little_was_measured) {
   ASSERT_FALSE(what.receivers.empty());
   EXPECT_FALSE(what.receivers[0].ahead);
   EXPECT_EQ(what.receivers[0].rate_bytes_per_s, 0);
+}
+
+TEST_F(ahead_balancer, knows_the_rate_of_rows_that_came_all_at_once) {
+  EXPECT_TRUE(all_ahead(look(1'000'000'000, 1, 100).proposal.receivers));
 }
 
 } // namespace
