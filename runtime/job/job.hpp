@@ -10,9 +10,12 @@
 #include "runtime/job/checkpoint_spec.hpp"
 #include "runtime/job/evaluate_spec.hpp"
 #include "runtime/job/importance_spec.hpp"
+#include "runtime/job/init_spec.hpp"
 #include "runtime/job/job_words.hpp"
+#include "runtime/job/optimizer_spec.hpp"
 #include "runtime/job/sampling_spec.hpp"
 #include "runtime/job/source_spec.hpp"
+#include "runtime/job/stop_spec.hpp"
 
 #include <cstdint>
 #include <map>
@@ -75,24 +78,6 @@ struct model_spec {
   uint64_t parameters = 0;                          // emulated
   uint64_t us_per_sample = 0;                       // emulated
   uint64_t us_per_step = 0;                         // emulated
-};
-
-struct optimizer_spec {
-  optimizer_kind kind = optimizer_kind::sgd;
-  double lr = 0.01;
-  double momentum = 0;
-  double weight_decay = 0;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double eps = 1e-8;
-};
-
-struct schedule_spec {
-  schedule_kind kind = schedule_kind::constant;
-  uint64_t warmup_steps = 0;
-  uint64_t every_steps = 0; // step
-  double gamma = 0.1;       // step
-  double final_ratio = 0;   // cosine, linear: last lr / lr
 };
 
 struct shuffle_spec {
@@ -168,6 +153,10 @@ struct job {
   checkpoint_spec checkpoint;
   verify_spec verify;
   evaluate_spec evaluate;
+  stop_spec stop;
+  keep_spec keep;
+  init_spec init;
+  std::map<std::string, std::string> card; // for those who use the model
   bool faults = false;
   bool trace_samples = false;
 };

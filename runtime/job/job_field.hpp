@@ -41,6 +41,7 @@ void add_sampling_fields(std::vector<job_field>& fields);
 void add_optimizer_fields(std::vector<job_field>& fields);
 void add_importance_fields(std::vector<job_field>& fields);
 void add_evaluate_fields(std::vector<job_field>& fields);
+void add_course_fields(std::vector<job_field>& fields);
 /// Where the rows of a source lie and how to read them. `formats`: which a
 /// table may have here.
 void add_table_fields(std::vector<job_field>& fields, const std::string& prefix,

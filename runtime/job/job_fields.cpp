@@ -409,6 +409,7 @@ std::vector<job_field> job_fields(const job_form& form) {
   add_elastic(fields);
   add_verify(fields);
   add_evaluate_fields(fields);
+  add_course_fields(fields);
   add_tail(fields);
   return fields;
 }

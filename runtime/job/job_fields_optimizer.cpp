@@ -17,6 +17,13 @@ void add_optimizer(fields_t& f) {
       "Learning rate, before the schedule.")
       .between(0, 1e6);
   add_field(
+      f, "/train/optimizer/lr_of",
+      [](job& j) -> field_place { return &j.train.optimizer.lr_of; },
+      "Factors of the learning rate of some parameters, by their names, in "
+      "which `*` stands for any text: `{\"fc.*\": 10}`. Of several patterns "
+      "that fit the longest one counts.")
+      .any_json();
+  add_field(
       f, "/train/optimizer/momentum",
       [](job& j) -> field_place { return &j.train.optimizer.momentum; },
       "Momentum.")
