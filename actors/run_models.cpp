@@ -1,5 +1,6 @@
 #include "actors/run_models.hpp"
 
+#include "data/export/model_folder.hpp"
 #include "data/model/checkpoint_store.hpp"
 #include "data/model/safetensors.hpp"
 #include "data/model/state_blocks.hpp"
@@ -115,6 +116,21 @@ saved_model run_models::publish_checkpoint(const std::string& path,
                         store::outlives::power);
   return publish_staged(directory_.file(unchecked_model),
                         parameters_sha256(file), step);
+}
+
+void run_models::describe() {
+  const std::filesystem::path staged = directory_.tmp() / "described";
+  std::error_code ignored;
+  std::filesystem::remove_all(staged, ignored); // of an earlier life
+  try {
+    std::filesystem::create_directory(staged);
+    data::write_model_folder(directory_.path(), staged,
+                             store::outlives::process);
+    data::publish_model_folder(directory_.path(), staged);
+  } catch (const std::exception& problem) {
+    notices_.warn(std::string("model/ is not written: ") + problem.what());
+    std::filesystem::remove_all(staged, ignored);
+  }
 }
 
 } // namespace ballast::actors

@@ -33,6 +33,10 @@ public:
   saved_model publish(const source& from, step_number step);
   /// The same of the parameters in a checkpoint.
   saved_model publish_checkpoint(const std::string& file, step_number step);
+  /// Writes model/ (data/export/model_folder.hpp) of what is published, once
+  /// the report is there. That says the same in another form: where it cannot
+  /// be written there is a warning, and the run does not fail.
+  void describe();
 
 private:
   std::optional<data::tensor_file> earlier(const std::filesystem::path& place);

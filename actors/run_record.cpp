@@ -282,6 +282,8 @@ nlohmann::ordered_json run_record::finish(monitor::run_report report) {
                        {"kept", rejected->kept},
                        {"removed", rejected->removed}};
   directory_.write_json("report.json", out, store::outlives::power);
+  if (report.weights_sha256)
+    models_.describe();
   copies_.finish(report.state, step_number{report.steps});
   notices_.events()->append(
       coordinator::events::done{report.state, report.steps, report.reason});

@@ -1,6 +1,7 @@
 #include "cli/docs_arguments.hpp"
 
 #include "cli/completion.hpp"
+#include "cli/manual_page.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/graph/resampling_methods.hpp"
@@ -21,14 +22,6 @@ namespace ballast::cli {
 
 namespace {
 
-std::string completion_for(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands(nullptr))
-    if (!command->get_group().empty()) // not hidden
-      names.push_back(command->get_name());
-  return bash_completion(names);
-}
-
 using topics = std::map<std::string, std::function<std::string()>>;
 
 topics topics_of(const CLI::App& app) {
@@ -38,7 +31,10 @@ topics topics_of(const CLI::App& app) {
           {"metrics-of-models", metrics::metrics_reference},
           {"resampling", graph::resampling_reference},
           {"schema", [] { return json_lines_text(api_schema()) + "\n"; }},
-          {"completion", [&app] { return completion_for(app); }}};
+          {"completion", [&app] { return bash_completion(app); }},
+          {"completion-zsh", [&app] { return zsh_completion(app); }},
+          {"completion-fish", [&app] { return fish_completion(app); }},
+          {"man", [&app] { return manual_page(app); }}};
 }
 
 } // namespace

@@ -50,6 +50,30 @@ json request_of(const predict_arguments& a, const char* what) {
           {"workers", a.workers}, {"json", a.as_json}};
 }
 
+void add_export(CLI::App& app, std::function<int()>& chosen) {
+  struct arguments {
+    std::string model;
+    std::string out;
+  };
+  const auto a = std::make_shared<arguments>();
+  CLI::App* command = app.add_subcommand(
+      "export", "The model of a run, for programs other than this one");
+  command
+      ->add_option("model", a->model,
+                   "RUN_DIR, or a folder with the files of its model")
+      ->required();
+  command
+      ->add_option("--out", a->out,
+                   "NAME.onnx, or a folder to hand on: both are new")
+      ->required();
+  command->callback([a, &chosen] {
+    chosen = [a] {
+      return call_node_library(
+          "export", {json_text(json{{"model", a->model}, {"out", a->out}})});
+    };
+  });
+}
+
 } // namespace
 
 void add_predict_commands(CLI::App& app, std::function<int()>& chosen) {
@@ -78,6 +102,7 @@ void add_predict_commands(CLI::App& app, std::function<int()>& chosen) {
                                {json_text(request_of(*a, "evaluate"))});
     };
   });
+  add_export(app, chosen);
 }
 
 } // namespace ballast::cli

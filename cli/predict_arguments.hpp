@@ -1,4 +1,4 @@
-/// The command lines of `ballast predict` and `ballast evaluate`.
+/// The command lines of `ballast predict`, `evaluate` and `export`.
 #pragma once
 
 #include <functional>

@@ -7,7 +7,9 @@ usage: command_line_test.py BALLAST
 import http.server
 import json
 import os
+import pathlib
 import resource
+import shutil
 import socket
 import subprocess
 import sys
@@ -379,6 +381,44 @@ class CommandLine(unittest.TestCase):
                      """, "bash", *words],
                     capture_output=True, text=True, check=True)
                 self.assertEqual(set(done.stdout.split()), expected, done)
+
+    @unittest.skipUnless(shutil.which("fish"), "needs fish")
+    def test_fish_completes_from_the_tables(self):
+        script = pathlib.Path(self.folder, "ballast.fish")
+        script.write_text(self.ballast("docs", "completion-fish").stdout,
+                          encoding="utf-8")
+        for words, expected in (("pre", "predict"),
+                                ("ctl stall", "stall_worker"),
+                                ("run --set /train/ep", "/train/epochs="),
+                                ("export --o", "--out")):
+            with self.subTest(words=words):
+                done = subprocess.run(
+                    ["fish", "-c", f"source {script}; "
+                     f"complete -C 'ballast {words}'"],
+                    capture_output=True, text=True, check=True)
+                self.assertEqual([line.split("\t")[0] for line in
+                                  done.stdout.splitlines()], [expected])
+
+    @unittest.skipUnless(shutil.which("zsh"), "needs zsh")
+    def test_zsh_reads_the_completion(self):
+        script = pathlib.Path(self.folder, "_ballast")
+        script.write_text(self.ballast("docs", "completion-zsh").stdout,
+                          encoding="utf-8")
+        done = subprocess.run(
+            ["zsh", "-f", "-c", "autoload -U compinit; compinit -u -D; "
+             f"source {script}; print $_comps[ballast]"],
+            capture_output=True, text=True, check=True)
+        self.assertEqual((done.stdout, done.stderr), ("_ballast\n", ""))
+
+    def test_the_manual_page_has_each_command_once(self):
+        text = self.ballast("docs", "man").stdout
+        for name in ("run", "predict", "export", "audit"):
+            self.assertEqual(text.count(f".SS ballast {name}\n"), 1, name)
+        self.assertEqual(text.count("BALLAST_CACHE_LIMIT_GB"), 1)
+        if shutil.which("groff"):
+            done = subprocess.run(["groff", "-man", "-ww", "-z"], input=text,
+                                  capture_output=True, text=True, check=True)
+            self.assertEqual(done.stderr, "")
 
     def test_help_of_audit(self):
         done = self.ballast("audit", "--help")

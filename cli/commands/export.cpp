@@ -1,0 +1,99 @@
+/// `ballast export`: the model of a run for those who have no Ballast, as a
+/// file of ONNX, or as a folder that explains itself.
+#include "data/export/model_folder.hpp"
+#include "data/export/onnx_file.hpp"
+#include "data/inference/trained_run.hpp"
+#include "data/model/safetensors.hpp"
+#include "data/sink/partial_path.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/json_text.hpp"
+#include "runtime/base/printable.hpp"
+#include "store/atomic_file.hpp"
+#include "store/refuse_file.hpp"
+
+#include <iostream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace ballast::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+/// What is lost between a training and a file of numbers: names.
+std::map<std::string, std::string> metadata_of(const data::trained_run& run,
+                                               data::tensor_file& parameters) {
+  std::map<std::string, std::string> out;
+  out["name"] = run.what.name;
+  out["label"] = run.label;
+  if (!run.columns.empty())
+    out["columns"] = json_text(json(run.columns));
+  if (!run.class_names.empty())
+    out["classes"] = json_text(json(run.class_names));
+  if (!run.states.empty())
+    out["preprocessing"] =
+        "features are what the nodes of the run's graph make of a row; "
+        "`ballast predict` does that by itself";
+  out["step"] = parameters.metadata["step"];
+  return out;
+}
+
+void write_onnx(const fs::path& model, const fs::path& place) {
+  const data::trained_run run = data::read_trained_run(model);
+  const data::onnx_graph graph = data::onnx_graph_of(run.what, run.row);
+  data::tensor_file parameters =
+      data::read_safetensors((run.folder / "model.safetensors").string());
+  const auto metadata = metadata_of(run, parameters);
+  const std::string bytes = data::onnx_bytes(graph, parameters, metadata);
+  try {
+    store::atomic_file out(place);
+    out.append(bytes);
+    out.publish();
+  } catch (const store::file_failure& problem) {
+    store::refuse_file(place, problem.action(), problem.number());
+  }
+}
+
+void write_folder(const fs::path& model, const fs::path& place) {
+  (void)data::read_trained_run(model); // that it is one, and whole
+  data::partial_path made(place, data::partial_path::kind::folder);
+  data::write_model_folder(model, made.path(), store::outlives::power);
+  data::partial_path::publish({&made});
+}
+
+int do_export(const json& request) {
+  const fs::path model = request.at("model").get<std::string>();
+  const fs::path place = request.at("out").get<std::string>();
+  const bool onnx = place.extension() == ".onnx";
+  if (!onnx && place.has_extension())
+    throw ballast_error(errc::usage,
+                        "--out: " + printable(place.string()) +
+                            ": expected NAME.onnx, or the name of a folder");
+  data::check_free(place, onnx ? data::partial_path::kind::file
+                               : data::partial_path::kind::folder);
+  (onnx ? write_onnx : write_folder)(model, place);
+  std::cout << printable(place.string()) << "\n" << std::flush;
+  return 0;
+}
+
+} // namespace
+
+} // namespace ballast::cli
+
+/// argv[1] is the request.
+extern "C" __attribute__((visibility("default"))) int
+ballast_export_main(int argc, char** argv) {
+  using namespace ballast;
+  try {
+    return cli::do_export(nlohmann::json::parse(argc > 1 ? argv[1] : ""));
+  } catch (const ballast_error& error) {
+    std::cerr << "ballast: " << error.what() << "\n";
+    return describe(error.what_failed().code).exit_code;
+  } catch (const std::exception& error) {
+    std::cerr << "ballast: " << printable(error.what()) << "\n";
+    return 1;
+  }
+}

@@ -1,0 +1,123 @@
+#include "data/export/model_folder.hpp"
+
+#include "data/export/model_card.hpp"
+#include "data/fitting/state_files.hpp"
+#include "data/model/safetensors.hpp"
+#include "data/model/state_blocks.hpp"
+#include "runtime/base/errors.hpp"
+#include "runtime/base/json_text.hpp"
+#include "runtime/base/printable.hpp"
+#include "store/json_file.hpp"
+#include "store/refuse_file.hpp"
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <system_error>
+
+namespace ballast::data {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* parameters_name = "model.safetensors";
+
+void write(const fs::path& file, std::string_view text,
+           store::outlives durability) {
+  try {
+    store::atomic_file out(file, {.durability = durability});
+    out.append(text);
+    out.publish();
+  } catch (const store::file_failure& problem) {
+    store::refuse_file(file, problem.action(), problem.number());
+  }
+}
+
+json object_in(const fs::path& file) {
+  json out = store::read_json_file(file);
+  if (!out.is_object())
+    throw ballast_error(errc::invalid_data,
+                        printable(file.string()) +
+                            ": is missing or damaged; expected a JSON object");
+  return out;
+}
+
+json set_in(const fs::path& run) {
+  const fs::path other = run / "set.json";
+  return object_in(fs::exists(other) ? other : run / "manifest.json");
+}
+
+/// That of a set without rows: what there is to know of each is left.
+json without_chunks(json set) {
+  set["version"] = 1; // as of one that has its chunks in the JSON
+  for (const char* rows : {"train_rows", "test_rows"})
+    set[rows] = 0;
+  for (const char* of_chunks : {"train", "test", "placement"})
+    set[of_chunks] = json::array();
+  for (const char* of_chunks : {"tables", "rejected", "test_rows_trained_on"})
+    set.erase(of_chunks);
+  return set;
+}
+
+/// Numbers that a model's file holds; its values are not read.
+uint64_t parameters_in(const fs::path& file) {
+  const uint64_t bytes = fs::file_size(file);
+  const std::string header = // with its length before it
+      header_bytes(*file_blocks(file, bytes), bytes, file.string());
+  std::map<std::string, std::string> metadata;
+  uint64_t out = 0;
+  for (const tensor_place& one : tensor_places(header.substr(sizeof(uint64_t)),
+                                               file.string(), metadata)) {
+    uint64_t count = 1;
+    for (const int64_t length : one.shape)
+      count *= uint64_t(length);
+    out += count;
+  }
+  return out;
+}
+
+/// The same file where the file system can, else a copy.
+void bring(const fs::path& from, const fs::path& to) {
+  std::error_code problem;
+  fs::create_hard_link(from, to, problem);
+  if (problem)
+    fs::copy_file(from, to, problem);
+  if (problem)
+    store::refuse_file(to, "write", problem.value());
+}
+
+} // namespace
+
+void write_model_folder(const fs::path& run, const fs::path& place,
+                        store::outlives durability) {
+  const json job = object_in(run / "job.json");
+  const json set = set_in(run);
+  json report = store::read_json_file(run / "report.json");
+  if (!report.is_object())
+    report = json::object();
+  const card_facts facts{job, set, report,
+                         parameters_in(run / parameters_name)};
+  const nlohmann::ordered_json card = model_card(facts);
+  bring(run / parameters_name, place / parameters_name);
+  if (fs::exists(run / preprocessing_name))
+    copy_states(run / preprocessing_name, place / preprocessing_name);
+  write(place / "job.json", json_lines_text(job) + "\n", durability);
+  write(place / "set.json", json_lines_text(without_chunks(set)) + "\n",
+        durability);
+  write(place / "card.json", json_lines_text(card) + "\n", durability);
+  write(place / "README.md", card_text(card), durability);
+}
+
+void publish_model_folder(const fs::path& run, const fs::path& staged) {
+  const fs::path place = run / model_folder_name;
+  std::error_code problem;
+  fs::remove_all(place, problem);
+  fs::rename(staged, place, problem);
+  if (problem)
+    store::refuse_file(place, "replace", problem.value());
+}
+
+} // namespace ballast::data
