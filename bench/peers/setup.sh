@@ -31,7 +31,7 @@ print("polars", polars.__version__, "datasketch", datasketch.__version__)'
 fi
 "$1/bin/pip" --disable-pip-version-check install --quiet \
   torch==2.11.0 torchvision==0.26.0 torchft==0.2.0 numpy \
-  transformers==5.24.0 safetensors==0.8.0 onnxruntime==1.32.0
+  transformers==5.24.0 safetensors==0.8.0 onnxruntime==1.32.0 pandas pyarrow==26.0.1
 "$1/bin/python" -c 'import torch, torchvision
 print("torch", torch.__version__, "torchvision", torchvision.__version__)'
 if [ $# -eq 2 ]; then

@@ -30,7 +30,11 @@ std::string name_of(seat_number seat) {
 } // namespace
 
 inference_pool::inference_pool(pool_terms terms)
-    : terms_(std::move(terms)), board_(terms_.seats) {}
+    : terms_(std::move(terms)), board_(terms_.seats) {
+  board_.expect();
+  for (const inference::board_action& one : board_.next())
+    perform(one);
+}
 
 inference_pool::~inference_pool() {
   for (auto& [seat, process] : processes_)

@@ -12,6 +12,7 @@
 #include "runtime/base/errors.hpp"
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <set>
 #include <string>
@@ -43,22 +44,27 @@ public:
   static constexpr uint32_t deaths_of_part_max = 5;
   /// So many in a row that die before they are ready: none will ever be.
   static constexpr uint32_t unready_deaths_max = 5;
-  /// Parts that are there for each seat before the next is read: one is
-  /// computed, and one waits.
-  static constexpr size_t parts_of_seat_max = 2;
+  /// Parts in the hands of a seat: one is computed, and another one is there
+  /// when that is done, whatever the caller does meanwhile.
+  static constexpr size_t parts_in_hand_max = 2;
+  /// Parts that are there for each seat before the next is read.
+  static constexpr size_t parts_of_seat_max = 3;
 
   /// `seats` > 0.
   explicit part_board(uint32_t seats) : seats_(seats) {}
 
   // -- events
 
+  /// The first part will come: a process may load the model meanwhile.
+  void expect() { expects_ = true; }
   /// The rows of this part are there. Each part once.
   void add(part_number part) { waiting_.insert(part); }
   /// The process of this seat is able to compute.
   void ready(seat_number seat);
-  /// It has computed what it had; returns that. Nothing: it had nothing.
+  /// It has computed the first of what it had; returns that. Nothing: it had
+  /// nothing.
   std::optional<part_number> done(seat_number seat);
-  /// It ended; `how` is for a user. Its part waits again.
+  /// It ended; `how` is for a user. Its parts wait again.
   void died(seat_number seat, const std::string& how);
 
   // -- decisions
@@ -76,17 +82,19 @@ public:
 
 private:
   struct seat {
-    enum class state : uint8_t { free, starting, idle, computing };
+    enum class state : uint8_t { free, starting, there };
     state is = state::free;
-    part_number part{}; // computing
+    std::deque<part_number> parts; // the first one is computed
   };
   size_t held() const;
+  bool hand_to_emptiest(std::vector<board_action>& out);
   size_t coming() const; // processes that will want a part
   seat& at(seat_number which) { return seats_[size_t(which)]; }
 
   std::vector<seat> seats_;
   std::set<part_number> waiting_;
   std::multiset<part_number> killers_; // parts, by the deaths with them
+  bool expects_ = false;
   uint32_t unready_ = 0;
   uint64_t deaths_ = 0;
   failure refused_;

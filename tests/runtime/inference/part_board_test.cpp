@@ -27,6 +27,17 @@ TEST(part_board, starts_no_process_before_there_is_work) {
   EXPECT_TRUE(board.wants_parts());
 }
 
+TEST(part_board, starts_one_process_for_the_part_that_is_expected) {
+  part_board board(4);
+  board.expect();
+  EXPECT_EQ(board.next(), actions{start_process{first}});
+  EXPECT_EQ(board.next(), actions{});
+  board.add(part(0));
+  EXPECT_EQ(board.next(), actions{});
+  board.ready(first);
+  EXPECT_EQ(board.next(), (actions{hand_out{first, part(0)}}));
+}
+
 TEST(part_board, starts_as_many_processes_as_there_are_parts) {
   part_board board(4);
   board.add(part(0));
@@ -42,18 +53,42 @@ TEST(part_board, hands_the_lowest_part_to_who_is_ready) {
   board.add(part(0));
   (void)board.next();
   board.ready(first);
-  EXPECT_EQ(board.next(), (actions{hand_out{first, part(0)}}));
+  EXPECT_EQ(board.next(),
+            (actions{hand_out{first, part(0)}, hand_out{first, part(1)}}));
   EXPECT_EQ(board.done(first), part(0));
-  EXPECT_EQ(board.next(), (actions{hand_out{first, part(1)}}));
+  EXPECT_EQ(board.next(), actions{});
   EXPECT_FALSE(board.is_empty());
   EXPECT_EQ(board.done(first), part(1));
   EXPECT_TRUE(board.is_empty());
   EXPECT_EQ(board.done(first), std::nullopt);
 }
 
-TEST(part_board, wants_no_more_than_two_parts_for_a_seat) {
+TEST(part_board, gives_a_second_part_ahead_once_each_has_one) {
   part_board board(2);
-  for (uint64_t i = 0; i < 4; ++i) {
+  for (uint64_t i = 0; i < 3; ++i)
+    board.add(part(i));
+  (void)board.next();
+  board.ready(first);
+  board.ready(second);
+  EXPECT_EQ(board.next(),
+            (actions{hand_out{first, part(0)}, hand_out{second, part(1)},
+                     hand_out{first, part(2)}}));
+  EXPECT_EQ(board.done(first), part(0));
+  EXPECT_EQ(board.done(first), part(2));
+}
+
+TEST(part_board, keeps_parts_for_processes_that_are_about_to_be_ready) {
+  part_board board(2);
+  board.add(part(0));
+  board.add(part(1));
+  (void)board.next();
+  board.ready(first);
+  EXPECT_EQ(board.next(), (actions{hand_out{first, part(0)}}));
+}
+
+TEST(part_board, wants_no_more_than_three_parts_for_a_seat) {
+  part_board board(2);
+  for (uint64_t i = 0; i < 6; ++i) {
     EXPECT_TRUE(board.wants_parts()) << i;
     board.add(part(i));
   }
@@ -75,9 +110,11 @@ TEST(part_board, gives_the_part_of_a_dead_process_to_another) {
   board.ready(second);
   (void)board.next();
   board.died(first, "killed by signal 9");
-  EXPECT_EQ(board.next(), actions{start_process{first}});
-  board.done(second);
   EXPECT_EQ(board.next(), (actions{hand_out{second, part(0)}}));
+  board.add(part(2));
+  EXPECT_EQ(board.next(), actions{start_process{first}});
+  EXPECT_EQ(board.done(second), part(1));
+  EXPECT_EQ(board.done(second), part(0));
   EXPECT_FALSE(board.refused());
   EXPECT_EQ(board.deaths(), 1u);
 }
@@ -127,7 +164,7 @@ TEST(part_board, computes_each_part_once_under_any_kills) {
     const counter_random random(seed, 0);
     uint64_t draws = 0;
     part_board board(1 + uint32_t(seed % 4));
-    std::map<seat_number, bool> sitting; // whether it has a part
+    std::map<seat_number, int> sitting; // parts in its hands
     std::map<part_number, int> done;
     uint64_t added = 0;
     constexpr uint64_t all = 12;
@@ -139,11 +176,11 @@ TEST(part_board, computes_each_part_once_under_any_kills) {
       for (const board_action& one : board.next()) {
         if (const auto* started = std::get_if<start_process>(&one)) {
           ASSERT_FALSE(sitting.contains(started->seat)) << seed;
-          sitting[started->seat] = false;
+          sitting[started->seat] = 0;
         } else {
           const auto& handed = std::get<hand_out>(one);
           ASSERT_FALSE(done.contains(handed.part)) << seed;
-          sitting.at(handed.seat) = true;
+          ++sitting.at(handed.seat);
         }
       }
       for (auto at = sitting.begin(); at != sitting.end();) {
@@ -153,12 +190,12 @@ TEST(part_board, computes_each_part_once_under_any_kills) {
           at = sitting.erase(at);
           continue;
         }
-        if (at->second && draw < 5) {
+        if (at->second > 0 && draw < 5) {
           const auto part = board.done(at->first);
           ASSERT_TRUE(part.has_value());
           ++done[*part];
-          at->second = false;
-        } else if (!at->second) {
+          --at->second;
+        } else if (at->second == 0) {
           board.ready(at->first);
         }
         ++at;
