@@ -3,6 +3,7 @@
 #include "actors/coordinator_shell.hpp"
 
 #include "actors/handler_exception.hpp"
+#include "actors/run_parent.hpp"
 #include "runtime/base/fault_point.hpp"
 #include "runtime/coordinator/fragment_board.hpp"
 
@@ -301,7 +302,8 @@ void coordinator_shell::action_handler::operator()(
     const coordinator::prepare_data& action) {
   me->request(me->state_->shards, preparing_deadline,
               prepare_set{action.what, me->record().token(),
-                          me->preparing_.begin(), me->core().config.term})
+                          me->preparing_.begin(), me->core().config.term,
+                          kept_weights(me->record().folder())})
       .then(
           [me = me, run = me->state_->runs](const set_prepared& made) {
             if (run == me->state_->runs)

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "actors/protocol.hpp"
+#include "actors/served_parent.hpp"
 #include "runtime/job/job.hpp"
 #include "runtime/ledger/manifest.hpp"
 #include "store/work_watch.hpp"
@@ -20,7 +21,8 @@ struct prepare_set {
   job what;
   std::string token; // that those who fetch chunks must know
   std::shared_ptr<store::work_seen> seen = nullptr; // null: nobody looks
-  ballast::term term = {}; // of orders to workers that help
+  ballast::term term = {};    // of orders to workers that help
+  parent_weights parent = {}; // what the run begins with; no file: its seed
 };
 struct set_prepared {
   set_summary set;

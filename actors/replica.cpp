@@ -1,13 +1,16 @@
 #include "actors/replica.hpp"
 
 #include "actors/this_machine.hpp"
+#include "data/model/checkpoint_store.hpp"
 #include "data/model/safetensors.hpp"
 #include "gpu/first_touch.hpp"
+#include "gpu/inherited_state.hpp"
 #include "gpu/reduction/probe_leaf.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/job/memory_need.hpp"
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <sys/mman.h>
@@ -56,10 +59,14 @@ replica_image image_of(const replica& of, const std::string& run,
     if (part.what == kind::buffer)
       buffers.push_back(part.tensors.front().name);
   }
-  out.file = data::image_of(tensors, {{"format", "pt"},
-                                      {"ballast_run", run},
-                                      {"buffers", json_text(buffers)},
-                                      {"step", to_string(after)}});
+  std::map<std::string, std::string> about{{"format", "pt"},
+                                           {"ballast_run", run},
+                                           {"buffers", json_text(buffers)},
+                                           {"step", to_string(after)}};
+  if (of.steps_before > 0)
+    about[data::optimizer_steps_key] =
+        std::to_string(of.steps_before + value(after));
+  out.file = data::image_of(tensors, about);
   return out;
 }
 
@@ -71,6 +78,20 @@ void initialize(replica& out) {
   std::vector<float> values(count);
   out.network->initialize(values);
   out.device->upload(to, values.data(), count);
+}
+
+/// The optimizer's state of the checkpoint that the job begins with.
+void take_over_optimizer(replica& out, const init_spec& how) {
+  std::vector<std::string> wanted;
+  for (const gpu::optimizer::state_vector& one : out.update->state())
+    wanted.push_back(one.name);
+  const auto found =
+      gpu::inherit_optimizer(how, out.network->parameters(), wanted);
+  for (const gpu::optimizer::state_vector& one : out.update->state())
+    for (const gpu::inherited_vector& from : found)
+      if (from.name == one.name)
+        out.device->upload(one.values.data(), from.values.data(),
+                           from.values.size());
 }
 
 /// Of memory that the first step writes. The second gradients wait for the
@@ -96,6 +117,17 @@ void check_memory(const replica& of, const job& what, uint64_t parameters,
   if (failure why =
           memory_problem(what, parameters, local_workers, this_machine()))
     throw ballast_error(why);
+}
+
+/// What updates change, and which gradients travel for them.
+void arrange(replica& out, const job& what) {
+  const auto& parameters = out.network->parameters();
+  gpu::update_groups groups = gpu::arrange_updates(what, *out.network);
+  groups.steps_before = out.steps_before;
+  out.layout = make_bucket_layout(parameters);
+  if (!groups.still.empty())
+    out.layout = leave_out(out.layout, parameters, groups.still);
+  out.update->arrange(std::move(groups));
 }
 
 /// Each leaf is computed by one thread; what it gives would depend on the
@@ -160,7 +192,7 @@ void build(replica& out, const job& what, const ledger::row_shape& row,
   touch_memory(out, threads, others_train);
   // A file of weights also fills what is no parameter. A probe is of what the
   // run began with.
-  if (out.begins || by_leaves ||
+  if (out.begins || by_leaves || !what.init.from.empty() ||
       what.model.init != to_string(model_init::seeded)) {
     initialize(out);
     // A file fills tensors of theirs, too, and the parameters once more.
@@ -172,7 +204,9 @@ void build(replica& out, const job& what, const ledger::row_shape& row,
     out.probe = gpu::probe_leaf(what, row, *out.network,
                                 {out.memory.parameters.get(), count},
                                 {out.memory.gradients[0].get(), count});
-  out.layout = make_bucket_layout(out.network->parameters());
+  if (out.begins && what.init.optimizer)
+    take_over_optimizer(out, what.init);
+  arrange(out, what);
 }
 
 void forget_gradients(const replica& of) {

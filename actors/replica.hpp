@@ -35,11 +35,15 @@ struct replica {
   gpu::leaf_memory leaves;
   std::string probe; // likewise: gpu/reduction/probe_leaf.hpp
   gpu::training_state state;
-  /// Its parameters come from nowhere else than the job: from its seed.
+  /// Its parameters come from nowhere else than the job: from its seed, or the
+  /// model that init.from names.
   bool begins = true;
+  /// Updates that the optimizer's state has seen before the run.
+  uint64_t steps_before = 0;
 };
 
-/// Parameters as the job's seed makes them, if it begins. `local_workers` share
+/// Parameters as the job makes them, if it begins; job.init.from is a file of
+/// this machine. `local_workers` share
 /// this host's memory and cores. `others_train` meanwhile: they are not to wait
 /// for its memory later. `backend` allocates what it is to reach.
 void build(replica& out, const job& what, const ledger::row_shape& row,

@@ -1,5 +1,6 @@
 #include "actors/run_copies.hpp"
 
+#include "actors/run_parent.hpp"
 #include "data/fitting/state_files.hpp"
 #include "monitor/logs/log.hpp"
 #include "runtime/base/errors.hpp"
@@ -273,7 +274,8 @@ std::vector<data::file_to_copy> run_copies::history_files() const {
   fs::remove(journal, none);
   if (copied)
     out.push_back(std::move(*copied));
-  for (const char* name : {"job.json", "run.key", "manifest.json"})
+  for (const char* name : {"job.json", "run.key", "manifest.json",
+                           parent_about_name, parent_weights_name})
     if (auto file = data::open_to_copy(prefix + name, directory_.file(name)))
       out.push_back(std::move(*file));
   add_folder(out, prefix, directory_.path(), directory_.trace(), true);

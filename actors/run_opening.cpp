@@ -2,6 +2,7 @@
 
 #include "actors/past_run_reader.hpp"
 #include "actors/resume_check.hpp"
+#include "actors/run_parent.hpp"
 #include "data/copies/copy_place.hpp"
 #include "runtime/base/printable.hpp"
 #include "runtime/base/text_digest.hpp"
@@ -66,6 +67,13 @@ void rise_to(term least, run_record& run,
     run.announce(*config.addresses, least);
 }
 
+/// Keeps what the run begins with, and says so.
+void begin_from(run_record& record, const run_parent& parent) {
+  keep_parent(parent, store::run_directory::open(record.folder()));
+  record.notices().events()->append(
+      coordinator::events::branched{parent.run, parent.step, parent.sha256});
+}
+
 opening_result begin_again(const coordinator_shell_config& config,
                            const std::string& folder, std::optional<job> what,
                            term least) {
@@ -82,8 +90,14 @@ opening_result begin_again(const coordinator_shell_config& config,
                      {}};
     what = *parsed.value;
   }
+  // It may have been killed before it had a copy.
+  std::optional<run_parent> parent = kept_parent(folder);
+  if (!parent)
+    parent = find_parent(*what);
   auto record = run_record::begin_again(*what, folder, config.core.token,
                                         *config.addresses);
+  if (parent)
+    begin_from(*record, *parent);
   rise_to(least, *record, config);
   record->notices().tell_by(config.on_notice);
   open_copies(*record, *what, record->name());
@@ -109,6 +123,8 @@ opening_result open_left_run(const coordinator_shell_config& config,
   if (wanted)
     if (auto why = cannot_go_on(begun_as(*found->run), *wanted); !why.empty())
       return failure{errc::invalid_job, folder + ": " + why, {}};
+  if (failure lost = parent_missing(begun_as(*found->run), folder))
+    return lost;
   opened_run out;
   out.record = std::make_shared<run_record>(std::filesystem::path(folder),
                                             *config.addresses);
@@ -162,9 +178,17 @@ opening_result open_new_run(const coordinator_shell_config& config,
       return refused;
     if (failure refused = cannot_copy(order.what))
       return refused;
+    const std::optional<run_parent> parent = find_parent(order.what);
     auto record = std::make_shared<run_record>(
         order.what, order.folder, config.runs_folder, config.core.token,
         *config.addresses);
+    try {
+      if (parent)
+        begin_from(*record, *parent);
+    } catch (...) {
+      record->discard();
+      throw;
+    }
     rise_to(least, *record, config);
     record->notices().tell_by(config.on_notice);
     open_copies(*record, order.what, record->name());

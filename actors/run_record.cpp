@@ -3,6 +3,7 @@
 #include "actors/local_protocol.hpp"
 #include "actors/past_run_reader.hpp"
 #include "actors/resume_check.hpp"
+#include "actors/run_parent.hpp"
 #include "data/fitting/state_files.hpp"
 #include "data/model/checkpoint_store.hpp"
 #include "data/prepared/set_tables.hpp"
@@ -281,6 +282,10 @@ nlohmann::ordered_json run_record::finish(monitor::run_report report) {
                        {"rows", rejected->rows},
                        {"kept", rejected->kept},
                        {"removed", rejected->removed}};
+  if (const auto parent = kept_parent(directory_.path()))
+    out["parent"] = {{"run", parent->run},
+                     {"step", value(parent->step)},
+                     {"sha256", parent->sha256}};
   directory_.write_json("report.json", out, store::outlives::power);
   if (report.weights_sha256)
     models_.describe();
@@ -316,12 +321,27 @@ void run_record::discard() {
       std::filesystem::remove(entry.path(), ignored);
   (void)fault_point("run.discard");
   // The folder was empty when this life took it.
-  for (const char* name :
-       {"job.json", token_name, "coordinator.json", "workers.json",
-        "manifest.json", data::quarantine_name, data::chunk_table_name,
-        data::sample_table_name, "events.jsonl", "steps.jsonl", "report.json",
-        "ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-shm",
-        "coordinator.lock", "logs", "trace", "checkpoints", "tmp"})
+  for (const char* name : {"job.json",
+                           token_name,
+                           "coordinator.json",
+                           "workers.json",
+                           "manifest.json",
+                           data::quarantine_name,
+                           data::chunk_table_name,
+                           data::sample_table_name,
+                           "events.jsonl",
+                           "steps.jsonl",
+                           "report.json",
+                           parent_about_name,
+                           parent_weights_name,
+                           "ledger.sqlite",
+                           "ledger.sqlite-wal",
+                           "ledger.sqlite-shm",
+                           "coordinator.lock",
+                           "logs",
+                           "trace",
+                           "checkpoints",
+                           "tmp"})
     std::filesystem::remove(folder / name, ignored); // no folder with content
   // All of it is the prepared set's.
   std::filesystem::remove_all(folder / data::preprocessing_name, ignored);

@@ -1,6 +1,7 @@
 #include "actors/served_set.hpp"
 
 #include "actors/served_checkpoint.hpp"
+#include "actors/served_parent.hpp"
 #include "actors/shard_manager.hpp"
 #include "data/fitting/state_files.hpp"
 #include "data/prepared/prepared_folder.hpp"
@@ -37,6 +38,7 @@ struct served_set::parts {
   std::shared_ptr<store::work_seen> seen;
   std::thread thread;
   served_checkpoint checkpoint;
+  parent_weights parent;
 
   failure make(const prepare_set& order, const shard_manager_config& config);
   void count(const job& what);
@@ -86,6 +88,8 @@ failure served_set::parts::make(const prepare_set& order,
         [this](const std::string& name) -> std::optional<std::string> {
           if (name == "manifest")
             return chunks;
+          if (auto found = blob_of(parent, name))
+            return found;
           return checkpoint.blob(name);
         });
     return {};
@@ -103,6 +107,7 @@ served_set::served_set(const prepare_set& order,
                        const shard_manager_config& config,
                        std::function<void(const failure&)> ended)
     : parts_(std::make_unique<parts>()) {
+  parts_->parent = order.parent;
   parts_->seen = order.seen ? order.seen : std::make_shared<store::work_seen>();
   parts_->thread = std::thread(
       [order, config, ended = std::move(ended), made = parts_.get()] {

@@ -1,5 +1,6 @@
 #include "actors/worker_run.hpp"
 
+#include "actors/parent_fetch.hpp"
 #include "actors/state_fetch.hpp"
 #include "actors/this_machine.hpp"
 #include "monitor/logs/log.hpp"
@@ -39,10 +40,18 @@ std::vector<double> balanced_weights(const ledger::manifest& set) {
   return sampling::balanced_class_weights(rows);
 }
 
-void build_replica(worker_run& run, const assignment& order) {
+void build_replica(worker_run& run, const assignment& order,
+                   const std::function<bool()>& given_up) {
   if (run.what->train.class_weights_balanced)
     run.what->train.class_weights = balanced_weights(run.data.set());
-  const job& what = *run.what;
+  inherited_weights parent; // in use until the replica is built
+  if (!run.what->init.from.empty()) {
+    parent = fetch_parent({order.origin, order.token, given_up});
+    run.trained.steps_before =
+        run.what->init.optimizer ? parent.optimizer_steps : 0;
+  }
+  job what = *run.what;
+  what.init.from = parent.file;
   if (what.model.kind == model_kind::emulated)
     run.trained.device =
         &gpu::cpu_device(); // what it measures is not the device
@@ -201,7 +210,7 @@ std::optional<step_number> load_run(worker_run& run, const assignment& order,
   std::future<void> built;
   if (!run.built)
     built = std::async(std::launch::async,
-                       [&run, &order] { build_replica(run, order); });
+                       [&] { build_replica(run, order, given_up); });
   run.data.bring_share(order);
   run.data.serve(bind_host,
                  [&run](const std::string& name) { return piece(run, name); });

@@ -8,7 +8,8 @@ start    `ballast run examples/jobs/fashion_mlp.json`, 2 workers, from the spawn
          once with prepared data (at most 0.8 s); against PyTorch's
          DistributedDataParallel with the same model, started by hand and by
          torchrun. Preparing the data set takes at most 3 s: from the start of
-         the coordinator to the run's manifest.
+         the coordinator to the run's manifest. And once with the parameters of
+         another run (`--from`), which are its bits: at most 0.6 s.
 memory   The largest resident set of a worker (VmHWM) is at most the model, the
          optimizer's state, the worker's own chunks, and 200 MB.
 
@@ -39,6 +40,7 @@ from lib.measure import (
 
 JOB = os.path.join(ROOT, "examples", "jobs", "fashion_mlp.json")
 START_S_MAX = 0.8
+BRANCH_S_MAX = 0.6
 PREPARE_S_MAX = 3.0
 EXTRA_MB_MAX = 200
 ADAMW_MOMENTS = 2
@@ -103,12 +105,13 @@ def allowance_mb(folder, workers):
 
 
 def start(ballast, peer, options, verdicts, warm_runs):
-    colds, prepares, theirs = [], [], {"ddp, started by hand": [], "ddp, torchrun": []}
+    colds, prepares, branches, theirs = [], [], [], {"ddp, started by hand": [], "ddp, torchrun": []}
     for i in range(options.repeats):
         cold = ballast.run(JOB, ["/train/epochs=1"], cache=os.path.join(ballast.scratch, f"cold-{i}"))
         colds.append(phases(cold))
         prepares.append(prepare_s(cold))
         warm_runs.append(one_warm_run(ballast))
+        branches.append(one_branch(ballast, cold["folder"]))
         if peer:
             for name, launcher in (("ddp, started by hand", "direct"), ("ddp, torchrun", "torchrun")):
                 theirs[name].append(peer.run("ddp_fashion.py", "--world", 2, "--launcher", launcher))
@@ -116,7 +119,11 @@ def start(ballast, peer, options, verdicts, warm_runs):
 
     say(f"\nfrom the command to the first step, 2 workers; medians of {options.repeats} repeats")
     rows = [("", "seconds", "least", "most")]
-    times = {"ballast, data prepared": [w["first step"] for w in warm], "ballast, empty cache": [c["first step"] for c in colds]}
+    times = {
+        "ballast, data prepared": [w["first step"] for w in warm],
+        "ballast, from another run's model": [b["first step"] for b in branches],
+        "ballast, empty cache": [c["first step"] for c in colds],
+    }
     for name, runs in theirs.items():
         if runs:
             times[name] = [r["first_step_s"] for r in runs]
@@ -127,12 +134,25 @@ def start(ballast, peer, options, verdicts, warm_runs):
     say("\non the way, with data prepared")
     table([("", "seconds")] + [(name, f"{statistics.median(w[name] for w in warm):.3f}") for name in warm[0]])
     verdicts.at_most("to the first committed step", statistics.median(times["ballast, data prepared"]), START_S_MAX, "s")
+    verdicts.at_most("to the first step from another run", statistics.median(times["ballast, from another run's model"]), BRANCH_S_MAX, "s")
     verdicts.at_most("preparing Fashion-MNIST", statistics.median(prepares), PREPARE_S_MAX, "s")
     return {
         "first_step_s": {name: summary(seconds) for name, seconds in times.items()},
         "prepare_s": summary(prepares),
-        "raw": {"cold": colds, "warm": warm, "prepare_s": prepares, "peers": theirs},
+        "raw": {"cold": colds, "warm": warm, "branches": branches, "prepare_s": prepares, "peers": theirs},
     }
+
+
+def one_branch(ballast, parent):
+    """A run from the model of another one."""
+    run = ballast.run(JOB, ["/train/epochs=1", f"/init/from={parent}"])
+    reports = []
+    for folder in (parent, run["folder"]):
+        with open(os.path.join(folder, "report.json")) as f:
+            reports.append(json.load(f))
+    if reports[1]["parent"]["sha256"] != reports[0]["weights_sha256"]:
+        raise SystemExit("the branch began with other parameters than those of its parent")
+    return phases(run)
 
 
 def one_warm_run(ballast):

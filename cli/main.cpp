@@ -58,6 +58,7 @@ struct arguments {
   bool resume = false;
   std::string resume_dir;
   std::string resume_from;
+  std::string from; // of another run
   bool no_progress = false;
   uint32_t workers = 0;
   std::string job_path;
@@ -184,6 +185,11 @@ int run_command(arguments& a) {
     if (const int code = fetch_run(a))
       return code;
   sort_out_resume(a);
+  if (!a.from.empty() && a.resume)
+    refuse_usage("--resume goes on with a run, --from begins a new one with "
+                 "the parameters of another; give one of them");
+  if (!a.from.empty())
+    a.sets.push_back(set_of_parent(a.from));
   if (a.workers > 0)
     a.sets.push_back("/elastic/workers=" + std::to_string(a.workers));
   a.run.what = load_job(a.job_path, a.sets);
@@ -238,6 +244,11 @@ void add_run(CLI::App& app, arguments& a, action& chosen) {
                   "Go on with the run whose copies are in PLACE "
                   "(checkpoint.copy_to), in a new run directory")
       ->type_name("PLACE");
+  run->add_option("--from", a.from,
+                  "Begin with the parameters of another run: RUN_DIR, "
+                  "RUN_DIR@STEP, RUN_DIR@best, or a .safetensors file "
+                  "(init.from)")
+      ->type_name("MODEL");
   add_sets(run, a.sets);
   run->add_flag("--json", a.json, "Print only report.json, at the end");
   run->add_flag("--no-progress", a.no_progress, "No progress line");

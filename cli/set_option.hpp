@@ -1,4 +1,5 @@
-/// `--set`, as every command has it that reads a job. No errors.
+/// `--set`, as every command has it that reads a job, and what other options
+/// say in its words.
 #pragma once
 
 #include <string>
@@ -11,5 +12,9 @@ class App;
 namespace ballast::cli {
 
 void add_sets(CLI::App* command, std::vector<std::string>& sets);
+
+/// Of `--from`: a path of the shell, where a job's is one of the job's folder.
+/// Throws ballast_error{usage}.
+std::string set_of_parent(const std::string& from);
 
 } // namespace ballast::cli

@@ -25,6 +25,24 @@ size_t begin_of_bucket(const std::vector<size_t>& starts, size_t end,
   return end - (length + count - 1) / count;
 }
 
+/// Says which buckets each parameter is in.
+void place(const std::vector<parameter_info>& parameters, bucket_layout& out) {
+  for (const parameter_info& one : parameters) {
+    size_t first = out.buckets.size();
+    size_t last = 0;
+    for (size_t b = 0; b < out.buckets.size(); ++b) {
+      const bucket& part = out.buckets[b];
+      if (one.offset < part.offset + part.count &&
+          part.offset < one.offset + one.count) {
+        first = std::min(first, b);
+        last = std::max(last, b);
+      }
+    }
+    out.first.push_back(first);
+    out.last.push_back(last);
+  }
+}
+
 } // namespace
 
 bucket_layout make_bucket_layout(const std::vector<parameter_info>& parameters,
@@ -50,20 +68,31 @@ bucket_layout make_bucket_layout(const std::vector<parameter_info>& parameters,
     out.buckets.push_back({begin, end - begin});
     end = begin;
   }
-  for (const parameter_info& one : parameters) {
-    size_t first = out.buckets.size();
-    size_t last = 0;
-    for (size_t b = 0; b < out.buckets.size(); ++b) {
-      const bucket& part = out.buckets[b];
-      if (one.offset < part.offset + part.count &&
-          part.offset < one.offset + one.count) {
-        first = std::min(first, b);
-        last = std::max(last, b);
-      }
+  place(parameters, out);
+  return out;
+}
+
+bucket_layout leave_out(const bucket_layout& of,
+                        const std::vector<parameter_info>& parameters,
+                        const std::vector<update_range>& still) {
+  bucket_layout out;
+  for (const bucket& one : of.buckets) {
+    // From its end to its begin, as buckets follow each other.
+    size_t end = one.offset + one.count;
+    const auto add = [&](size_t begin) {
+      if (begin < end)
+        out.buckets.push_back({begin, end - begin});
+    };
+    for (auto gap = still.rbegin(); gap != still.rend(); ++gap) {
+      const size_t gap_end = gap->first + gap->count;
+      if (gap->first >= end || gap_end <= one.offset)
+        continue;
+      add(std::max(gap_end, one.offset));
+      end = std::max(gap->first, one.offset);
     }
-    out.first.push_back(first);
-    out.last.push_back(last);
+    add(one.offset);
   }
+  place(parameters, out);
   return out;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "gpu/model.hpp"
+#include "gpu/optimizer.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -19,7 +20,8 @@ struct bucket {
 struct bucket_layout {
   /// In launch order.
   std::vector<bucket> buckets;
-  /// Parameter i is in buckets first[i] .. last[i] (none if it is empty).
+  /// Parameter i is in buckets first[i] .. last[i] (none if it is empty, or
+  /// left out).
   std::vector<size_t> first;
   std::vector<size_t> last;
 };
@@ -32,6 +34,12 @@ struct bucket_layout {
 bucket_layout make_bucket_layout(const std::vector<parameter_info>& parameters,
                                  size_t first_bytes = size_t{1} << 20,
                                  size_t bytes = size_t{25} << 20);
+
+/// The same without what stays as it is, whose gradients nobody needs: buckets
+/// that reach into it are cut. A parameter of it is in no bucket.
+bucket_layout leave_out(const bucket_layout& of,
+                        const std::vector<parameter_info>& parameters,
+                        const std::vector<update_range>& still);
 
 /// For collective_options: ranks with another layout are refused.
 uint64_t layout_hash(const bucket_layout& layout);

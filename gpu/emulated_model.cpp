@@ -1,5 +1,6 @@
 #include "gpu/emulated_model.hpp"
 
+#include "gpu/inherited_state.hpp"
 #include "gpu/initial_parameters.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/random.hpp"
@@ -10,6 +11,7 @@
 #include <cstdio>
 #include <limits>
 #include <sys/prctl.h>
+#include <utility>
 
 namespace ballast::gpu {
 namespace {
@@ -70,12 +72,15 @@ double emulated_target(sample_id id) {
   return 2 * random.unit(value(id)) - 1;
 }
 
-emulated_model::emulated_model(const model_spec& spec)
-    : spec_(spec), count_(spec.parameters), parameters_(pieces(count_)) {}
+emulated_model::emulated_model(const model_spec& spec, init_spec begin)
+    : spec_(spec), begin_(std::move(begin)), count_(spec.parameters),
+      parameters_(pieces(count_)) {}
 
 void emulated_model::initialize(std::span<float> parameters) {
   // Without a file all are 0, as they come.
   (void)initialize_as_asked(spec_, {parameters_}, parameters);
+  if (!begin_.from.empty())
+    inherit_parameters(begin_, {parameters_}, parameters);
 }
 
 void emulated_model::bind(std::span<float> parameters,

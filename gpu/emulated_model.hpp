@@ -28,7 +28,7 @@ public:
   /// reducing can overlap as with a real backward pass; else it is "weight".
   static constexpr size_t piece_max = size_t{1} << 18; // 1 MiB
 
-  explicit emulated_model(const model_spec& spec);
+  explicit emulated_model(const model_spec& spec, init_spec begin = {});
 
   const std::vector<parameter_info>& parameters() const override {
     return parameters_;
@@ -62,6 +62,7 @@ private:
   bool sleep_until(clock::time_point until);
 
   model_spec spec_;
+  init_spec begin_;
   size_t count_;
   std::vector<parameter_info> parameters_;
   std::span<float> values_;

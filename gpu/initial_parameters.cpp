@@ -14,20 +14,6 @@ namespace {
 
 constexpr const char* init_pointer = "/model/init";
 
-/// The first few of `names`, and the number of the others.
-std::string listed(const std::vector<std::string>& names) {
-  constexpr size_t named_max = 8;
-  std::string out;
-  for (size_t i = 0; i < std::min(names.size(), named_max); ++i)
-    out += (i == 0 ? "'" : ", '") + names[i] + "'";
-  if (names.size() > named_max)
-    out += " and " + std::to_string(names.size() - named_max) + " more";
-  return out;
-}
-
-/// More would not read any faster, and other workers of the host read it too.
-constexpr size_t readers_max = 4;
-
 /// Finds the wanted tensors in a file, and collects mismatches.
 struct matcher {
   const data::weights_file& file;
@@ -77,6 +63,23 @@ struct matcher {
 
 } // namespace
 
+std::string listed(const std::vector<std::string>& names) {
+  constexpr size_t named_max = 8;
+  std::string out;
+  for (size_t i = 0; i < std::min(names.size(), named_max); ++i)
+    out += (i == 0 ? "'" : ", '") + names[i] + "'";
+  if (names.size() > named_max)
+    out += " and " + std::to_string(names.size() - named_max) + " more";
+  return out;
+}
+
+size_t weight_readers() {
+  // More would not read any faster, and other workers of the host read it too.
+  constexpr size_t readers_max = 4;
+  return std::min<size_t>(readers_max,
+                          std::max(2U, std::thread::hardware_concurrency()));
+}
+
 std::string to_string(const std::vector<int64_t>& shape) {
   std::string out = "[";
   for (size_t i = 0; i < shape.size(); ++i)
@@ -122,10 +125,7 @@ bool initialize_as_asked(const model_spec& spec, const model_tensors& of,
     for (const model::alias& a : of.aliases)
       found.known.insert(a.name);
     misfit(found.problems());
-    file.read(
-        found.wishes,
-        std::min<size_t>(readers_max,
-                         std::max(2U, std::thread::hardware_concurrency())));
+    file.read(found.wishes, weight_readers());
     for (const model::alias& a : of.aliases) {
       const parameter_info& p = of.parameters.at(a.parameter);
       found.check(a.name, arena.subspan(p.offset, p.count));

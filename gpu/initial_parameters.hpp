@@ -30,6 +30,11 @@ bool initialize_as_asked(const model_spec& spec, const model_tensors& of,
 std::vector<parameter_info> lay_out(
     const std::vector<std::pair<std::string, std::vector<int64_t>>>& shapes);
 
+/// The first few of these names, and the number of the others, for messages.
+std::string listed(const std::vector<std::string>& names);
+/// Threads that read a file of weights.
+size_t weight_readers();
+
 /// "[128, 784]", for messages.
 std::string to_string(const std::vector<int64_t>& shape);
 

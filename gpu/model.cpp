@@ -63,7 +63,8 @@ std::unique_ptr<model> make_emulated_model(const model_request& request) {
     throw ballast_error(errc::invalid_job,
                         "the model 'emulated' computes in float32",
                         "/train/precision");
-  return std::make_unique<emulated_model>(request.what->model);
+  return std::make_unique<emulated_model>(request.what->model,
+                                          request.what->init);
 }
 
 /// Without hidden layers, whose gradients would be 0 if all parameters were.

@@ -108,12 +108,16 @@ public:
   void apply(std::span<float> parameters, std::span<const float> gradients,
              double gradient_scale, double lr, uint64_t /*step*/) override {
     check_sizes(parameters, gradients, count_);
-    const sgd_rule rule = make_sgd_rule(spec_, gradient_scale, lr);
-    if (spec_.momentum == 0)
-      plain_sgd(parameters.data(), gradients.data(), count_, rule);
-    else
-      momentum_sgd(parameters.data(), gradients.data(), velocity_.data(),
-                   count_, rule);
+    for_each_range(count_, [&](const update_range& part) {
+      const sgd_rule rule =
+          make_sgd_rule(spec_, gradient_scale, lr * part.lr_factor);
+      float* p = parameters.data() + part.first;
+      const float* g = gradients.data() + part.first;
+      if (spec_.momentum == 0)
+        plain_sgd(p, g, part.count, rule);
+      else
+        momentum_sgd(p, g, velocity_.data() + part.first, part.count, rule);
+    });
   }
 
   std::vector<state_vector> state() override {
@@ -139,9 +143,13 @@ public:
   void apply(std::span<float> parameters, std::span<const float> gradients,
              double gradient_scale, double lr, uint64_t step) override {
     check_sizes(parameters, gradients, count_);
-    adam(parameters.data(), gradients.data(), exp_avg_.data(),
-         exp_avg_sq_.data(), count_,
-         make_adam_rule(spec_, gradient_scale, lr, step));
+    for_each_range(count_, [&](const update_range& part) {
+      adam(parameters.data() + part.first, gradients.data() + part.first,
+           exp_avg_.data() + part.first, exp_avg_sq_.data() + part.first,
+           part.count,
+           make_adam_rule(spec_, gradient_scale, lr * part.lr_factor,
+                          counted(step)));
+    });
   }
 
   std::vector<state_vector> state() override {

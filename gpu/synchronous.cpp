@@ -39,6 +39,10 @@ void synchronous::apply(ledger::position at, const worker::trailer& sums,
   const size_t count = with_.memory->count;
   const double samples = double(sums.samples());
   const uint64_t step = value(at.step);
+  // Neither clipped by nor looked at; of the fused reduction they are not even
+  // those of all ranks.
+  for (const update_range& one : with_.optimizer->groups().still)
+    with_.device->clear(gradients() + one.first, one.count);
   // Equal on every rank, as the reduced gradients are.
   if (!with_.optimizer->apply_clipped(
           {with_.memory->parameters.get(), count}, {gradients(), count},

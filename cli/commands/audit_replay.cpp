@@ -1,5 +1,6 @@
 #include "cli/commands/audit_replay.hpp"
 
+#include "actors/run_parent.hpp"
 #include "cli/commands/audit_files.hpp"
 #include "cli/commands/ending_signals.hpp"
 #include "cli/node/identity.hpp"
@@ -54,6 +55,8 @@ json job_again(const fs::path& folder) {
   job["checkpoint"] = {{"every_steps", 1'000'000'000'000},
                        {"every_s", 0},
                        {"memory_every_s", 0}};
+  if (job.contains("init") && job["init"].value("from", "") != "")
+    job["init"]["from"] = (folder / actors::parent_weights_name).string();
   job["faults"] = false;
   job["trace_samples"] = false;
   return job;

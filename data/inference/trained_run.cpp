@@ -133,6 +133,7 @@ trained_run read_trained_run(const fs::path& folder) {
   check_is_run(out.folder);
   out.what = read_job(out.folder);
   out.what.model.init = (out.folder / model_name).string();
+  out.what.init = {}; // what it began with is of no use any more
   const fs::path set = set_of(out.folder);
   read_set(set, out);
   if (!out.what.data.train.features.empty())

@@ -21,6 +21,9 @@ namespace ballast::data {
 /// Names of the optimizer's tensors in a state file begin with this; all other
 /// tensors belong to the model.
 inline const std::string optimizer_prefix = "optimizer/";
+/// In its metadata: the updates that this state has seen, where these are not
+/// those of the run alone.
+constexpr const char* optimizer_steps_key = "optimizer_steps";
 
 struct stored_checkpoint {
   ledger::checkpoint_identity holds;

@@ -52,8 +52,7 @@ weights_file::weights_file(const std::string& path)
                              std::to_string(bytes));
   std::string header(length, '\0');
   read_bytes(sizeof length, header);
-  std::map<std::string, std::string> metadata;
-  tensors_ = tensor_places(header, path, metadata);
+  tensors_ = tensor_places(header, path, metadata_);
   values_begin_ = sizeof length + length;
   const uint64_t end = tensors_.empty() ? 0 : tensors_.back().end;
   if (end != bytes - values_begin_)

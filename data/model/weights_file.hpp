@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +24,9 @@ public:
   explicit weights_file(const std::string& path);
 
   const std::vector<tensor_place>& tensors() const { return tensors_; }
+  const std::map<std::string, std::string>& metadata() const {
+    return metadata_;
+  }
   /// Null if there is no tensor of that name.
   const tensor_place* find(const std::string& name) const;
 
@@ -43,6 +47,7 @@ private:
   unique_fd file_;
   uint64_t values_begin_ = 0; // of the file's bytes
   std::vector<tensor_place> tensors_;
+  std::map<std::string, std::string> metadata_;
 };
 
 } // namespace ballast::data

@@ -66,17 +66,24 @@ private:
     if (parameters.size() != count_ || gradients.size() != count_)
       throw ballast_error(errc::internal, "arenas of another model updated");
     check_cuda(cudaSetDevice(device_), "cudaSetDevice");
-    float* p = parameters.data();
-    const float* g = gradients.data();
-    if (!is_sgd())
-      launch_adam(p, g, states_[0].values.get(), states_[1].values.get(),
-                  count_, make_adam_rule(spec_, scale, lr, step), gate,
-                  nullptr);
-    else if (states_.empty())
-      launch_sgd(p, g, count_, make_sgd_rule(spec_, scale, lr), gate, nullptr);
-    else
-      launch_momentum_sgd(p, g, states_[0].values.get(), count_,
-                          make_sgd_rule(spec_, scale, lr), gate, nullptr);
+    for_each_range(count_, [&](const update_range& part) {
+      float* p = parameters.data() + part.first;
+      const float* g = gradients.data() + part.first;
+      const auto state = [&](size_t i) {
+        return states_[i].values.get() + part.first;
+      };
+      const double rate = lr * part.lr_factor;
+      if (!is_sgd())
+        launch_adam(p, g, state(0), state(1), part.count,
+                    make_adam_rule(spec_, scale, rate, counted(step)), gate,
+                    nullptr);
+      else if (states_.empty())
+        launch_sgd(p, g, part.count, make_sgd_rule(spec_, scale, rate), gate,
+                   nullptr);
+      else
+        launch_momentum_sgd(p, g, state(0), part.count,
+                            make_sgd_rule(spec_, scale, rate), gate, nullptr);
+    });
   }
 
   optimizer_spec spec_;

@@ -64,6 +64,8 @@ lay_out_compressed(const std::vector<parameter_info>& parameters,
   const bool factors = how.compression == compression_kind::powersgd;
   for (size_t i = 0; i < parameters.size(); ++i) {
     const parameter_info& one = parameters[i];
+    if (layout.first[i] > layout.last[i])
+      continue; // its gradient stays here
     std::optional<matrix_part> matrix;
     if (factors && compressible(one, how.compression))
       matrix = matrix_of(one, how.compression_rank);

@@ -1,5 +1,6 @@
 #include "gpu/torch/torch_model.hpp"
 
+#include "gpu/inherited_state.hpp"
 #include "gpu/initial_parameters.hpp"
 #include "gpu/torch/factory.hpp"
 #include "gpu/torch/portable_kernels.hpp"
@@ -90,6 +91,12 @@ void torch_model::initialize(std::span<float> parameters) {
     c10::InferenceMode no_autograd;
     default_values(parameters);
   });
+  if (setting_.what.init.from.empty())
+    return;
+  inherit_parameters(setting_.what.init, {this->parameters(), rest, aliases()},
+                     parameters);
+  if (!rest.empty())
+    guarded("to take over buffers", [&] { constants_changed(); });
 }
 
 void torch_model::bind(std::span<float> parameters,

@@ -64,6 +64,12 @@ event_text line(const events::checkpoint_fetched& e) {
           {{"step", value(e.step)}, {"from", e.from}, {"reason", e.reason}}};
 }
 
+event_text line(const events::branched& e) {
+  return {"branched",
+          {{"parent",
+            {{"run", e.run}, {"step", value(e.step)}, {"sha256", e.sha256}}}}};
+}
+
 event_text line(const events::model_refused& e) {
   return {"model_refused", {{"reason", e.reason}, {"kept", e.kept}}};
 }

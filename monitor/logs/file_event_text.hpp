@@ -16,6 +16,7 @@ event_text line(const coordinator::events::checkpoint_not_copied& e);
 event_text line(const coordinator::events::model_copied& e);
 event_text line(const coordinator::events::model_not_copied& e);
 event_text line(const coordinator::events::checkpoint_fetched& e);
+event_text line(const coordinator::events::branched& e);
 event_text line(const coordinator::events::model_refused& e);
 event_text line(const coordinator::events::steps_restored& e);
 event_text line(const coordinator::events::manifest_restored& e);

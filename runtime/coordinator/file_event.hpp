@@ -60,6 +60,12 @@ struct checkpoint_fetched {
   std::string from;
   std::string reason; // why it was needed
 };
+/// The run begins with parameters of another one.
+struct branched {
+  std::string run;
+  step_number step{};
+  std::string sha256; // of the parameters
+};
 struct model_refused {
   std::string reason;
   std::string kept;

@@ -267,7 +267,8 @@ using run_event = std::variant<
     events::checkpoint_failed, events::checkpoint_refused,
     events::no_memory_checkpoints, events::checkpoint_copied,
     events::checkpoint_not_copied, events::model_copied,
-    events::model_not_copied, events::checkpoint_fetched, events::model_refused,
-    events::steps_restored, events::manifest_restored, events::damaged_tail>;
+    events::model_not_copied, events::checkpoint_fetched, events::branched,
+    events::model_refused, events::steps_restored, events::manifest_restored,
+    events::damaged_tail>;
 
 } // namespace ballast::coordinator

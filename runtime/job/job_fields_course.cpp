@@ -55,24 +55,27 @@ void add_keep(fields_t& f) {
 void add_init(fields_t& f) {
   add_field(
       f, "/init/from", [](job& j) -> field_place { return &j.init.from; },
-      "The run begins with these parameters: a `.safetensors` file, or the "
-      "folder of a run, with `@STEP` behind it for one of its checkpoints or "
-      "`@best` for its best model; with nothing, its model, or else its newest "
-      "checkpoint. `ballast run --from` sets it.")
+      "A new run begins with these parameters: the folder of a run, with "
+      "`@STEP` behind it for one of its checkpoints, or `@best` for its best "
+      "model; with nothing, its model, or else its newest checkpoint; or a "
+      "`.safetensors` file. `ballast run --from` sets it. "
+      "[go-on-from-a-model.md](go-on-from-a-model.md) tells more.")
       .is(text_kind::path);
   add_field(
       f, "/init/optimizer",
       [](job& j) -> field_place { return &j.init.optimizer; },
-      "And with the optimizer's state of that checkpoint.");
+      "And with the optimizer's state of that checkpoint, which must be of the "
+      "same kind. Its count of steps goes on; the schedule begins anew.");
   add_field(
       f, "/init/except", [](job& j) -> field_place { return &j.init.except; },
-      "Parameters that `from` does not give, by name; `*` stands for any "
-      "text. They begin as `seed` makes them, like a new last layer.")
+      "Parameters that `from` does not give, by name, in which `*` stands for "
+      "any text: `[\"fc2.*\"]`. They begin as `seed` makes them, and may have "
+      "another shape, like the last layer for other classes.")
       .items(0, patterns_max);
   add_field(
       f, "/init/freeze", [](job& j) -> field_place { return &j.init.freeze; },
-      "Parameters that training does not change, by name; `*` stands for any "
-      "text.")
+      "Parameters that training does not change, likewise by name; also "
+      "without `from`.")
       .items(0, patterns_max);
 }
 

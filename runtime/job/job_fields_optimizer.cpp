@@ -19,9 +19,9 @@ void add_optimizer(fields_t& f) {
   add_field(
       f, "/train/optimizer/lr_of",
       [](job& j) -> field_place { return &j.train.optimizer.lr_of; },
-      "Factors of the learning rate of some parameters, by their names, in "
-      "which `*` stands for any text: `{\"fc.*\": 10}`. Of several patterns "
-      "that fit the longest one counts.")
+      "Factors of the learning rate of some parameters, from 0 to 1e6, by "
+      "their names, in which `*` stands for any text: `{\"fc2.*\": 10}`. Of "
+      "several patterns that fit the longest one counts; the others have 1.")
       .any_json();
   add_field(
       f, "/train/optimizer/momentum",

@@ -150,13 +150,14 @@ private:
     }
     void apply(std::span<float> p, std::span<const float> g, double scale,
                double lr, uint64_t step) override {
-      apply_clipped(p, g, scale, std::nullopt, lr, step);
+      apply_clipped(p, g, scale, {}, lr, step);
     }
     bool apply_clipped(std::span<float> p, std::span<const float> g,
                        double inverse_samples, std::optional<double> clip_norm,
                        double lr, uint64_t step) override {
       bool done = false;
       of_.enqueue([=, this, &done] {
+        rules_->arrange(groups());
         auto rules = rules_->state();
         for (size_t i = 0; i < states_.size(); ++i)
           std::copy_n(of_.real(states_[i].second.get()), count_,
@@ -168,8 +169,7 @@ private:
           std::copy_n(rules[i].values.data(), count_,
                       of_.real(states_[i].second.get()));
       });
-      of_.finish();
-      return done;
+      return of_.finish(), done;
     }
     std::vector<state_vector> state() override {
       std::vector<state_vector> out;
