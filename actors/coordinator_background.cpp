@@ -2,6 +2,7 @@
 
 #include "actors/gathered_model.hpp"
 #include "actors/gathered_state.hpp"
+#include "actors/state_note.hpp"
 #include "monitor/logs/log.hpp"
 #include "runtime/base/fault_point.hpp"
 #include "runtime/base/json_text.hpp"
@@ -25,6 +26,19 @@ void wait_for_space(disk_full_retry& space, std::chrono::seconds patience,
     space.patiently(patience, [&] {
       record.notices().events()->append(coordinator::events::disk_full{waited});
     });
+}
+
+run_models::source source_of(gathered_model& model, const std::string& digest) {
+  return {model.bytes(), [&model, digest](const data::unfinished_state& into) {
+            return model.write(into, digest);
+          }};
+}
+
+saved_model publish_best(run_models& to, gathered_model& last,
+                         const coordinator::fetch_model& what,
+                         gathered_model&& best) {
+  return to.publish_best(source_of(best, what.best_digest), what.best,
+                         source_of(last, what.weights_digest));
 }
 
 } // namespace
@@ -99,11 +113,10 @@ void coordinator_background::save_model(
     // Gathered anew after a full disk: the workers stand still meanwhile.
     return [&record, what, holders, token] {
       gathered_model model(holders, token);
-      return record.models().publish({model.bytes(),
-                                      [&](const data::unfinished_state& into) {
-                                        return model.write(into,
-                                                           what.weights_digest);
-                                      }},
+      if (what.best > step_number{})
+        return publish_best(record.models(), model, what,
+                            gathered_model(holders, token, best_blob));
+      return record.models().publish(source_of(model, what.weights_digest),
                                      what.step);
     };
   });
@@ -113,6 +126,8 @@ void coordinator_background::save_model(
     const run_work& of, const coordinator::publish_model& what) {
   publish(of, [what](run_record& record) {
     return [&record, what] {
+      if (what.best > step_number{})
+        return record.models().publish_best_of(what.checkpoint);
       return record.models().publish_checkpoint(what.checkpoint, what.step);
     };
   });

@@ -26,14 +26,14 @@ struct gathered_model::source {
 };
 
 gathered_model::gathered_model(const std::vector<image_holder>& from,
-                               const std::string& token)
-    : token_(token) {
+                               const std::string& token, std::string image)
+    : token_(token), image_(std::move(image)) {
   for (const image_holder& one : from)
     sources_.push_back({one, {}, false});
   for_all(sources_.size(), asked_max, [&](size_t i) {
     with(sources_[i], [&] {
-      sources_[i].has = read_note(holder_client(sources_[i].worker, token_)
-                                      .blob(note_blob(model_blob)));
+      sources_[i].has = read_note(
+          holder_client(sources_[i].worker, token_).blob(note_blob(image_)));
     });
   });
   check();
@@ -86,7 +86,7 @@ void gathered_model::sync_all(const data::unfinished_state& into) {
       return;
     with(sources_[i], [&] {
       holder_client client(sources_[i].worker, token_);
-      if (!order_written(client, model_blob, {}, into))
+      if (!order_written(client, image_, {}, into))
         throw ballast_error(errc::unreachable,
                             "what it wrote may not be on the disk");
     });
@@ -138,7 +138,7 @@ std::string gathered_model::fetch(holder_client& from, const byte_range& part,
   const std::unique_ptr<std::counting_semaphore<>,
                         void (*)(std::counting_semaphore<>*)>
       held(&fetched_, [](std::counting_semaphore<>* one) { one->release(); });
-  return checksum_of(bring(from, model_blob, part, into));
+  return checksum_of(bring(from, image_, part, into));
 }
 
 /// Those that nobody else has begun, one after another.
@@ -156,7 +156,7 @@ void gathered_model::write_pieces(size_t by, const data::unfinished_state& into,
         pieces_[number].by = by;
         std::optional<std::string> sum;
         if (writes)
-          sum = order_written(client, model_blob, piece(number), into, checked);
+          sum = order_written(client, image_, piece(number), into, checked);
         writes = sum.has_value();
         pieces_[number].xxh64 = sum ? *sum : fetch(client, piece(number), into);
       }
@@ -175,7 +175,7 @@ data::streamed_weights::hashes gathered_model::hash_all(bool checked) {
       for (size_t i = 0; i < pieces_.size() && !failed_; i += hashed_at_once) {
         const size_t to = std::min(i + hashed_at_once, pieces_.size());
         last = read_hash_answer(client.blob(
-            hash_blob({{piece(i).from, piece(to - 1).to}, checked})));
+            hash_blob({{piece(i).from, piece(to - 1).to}, checked, image_})));
         if (last.xxh64.size() != (checked ? to - i : 0))
           throw ballast_error(errc::invalid_data,
                               "it hashed other pieces than it was told");

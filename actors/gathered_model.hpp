@@ -23,7 +23,7 @@ class gathered_model {
 public:
   /// Asks all of them; that they have the same file, or throws.
   gathered_model(const std::vector<image_holder>& from,
-                 const std::string& token);
+                 const std::string& token, std::string image = model_blob);
   ~gathered_model();
 
   uint64_t bytes() const;
@@ -53,6 +53,7 @@ private:
   void with(const source& from, const std::function<void()>& work) const;
 
   const std::string token_;
+  const std::string image_;
   std::vector<source> sources_;
   std::vector<written> pieces_;
   std::vector<std::string> hashed_; // checksum of each; empty: not checked

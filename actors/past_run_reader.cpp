@@ -23,18 +23,12 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 /// Of a job, when its run goes on: how many, how patient, how often, how
-/// judged.
-constexpr const char* may_change[] = {"/elastic",
-                                      "/balance",
-                                      "/checkpoint",
-                                      "/evaluate",
-                                      "/faults",
-                                      "/name",
-                                      "/data/memory_mb",
-                                      "/data/disk_mb",
-                                      "/train/threads",
-                                      "/train/collective",
-                                      "/train/activation_checkpointing"};
+/// judged, for how long.
+constexpr const char* may_change[] = {
+    "/elastic",       "/balance",          "/checkpoint",
+    "/evaluate",      "/faults",           "/stop/max_minutes",
+    "/name",          "/data/memory_mb",   "/data/disk_mb",
+    "/train/threads", "/train/collective", "/train/activation_checkpointing"};
 
 ledger::committed_step step_of(const json& line) {
   ledger::committed_step out;
@@ -157,6 +151,7 @@ coordinator::past_run read_past_run(const fs::path& folder,
   for (const evaluation_report& one : journal.evaluations) {
     out.test = one;
     out.evaluated_ns[one.epoch] = one.wall_ns;
+    out.evaluations.push_back(one);
   }
   for (const store::journaled_recovery& one : journal.recoveries)
     out.recoveries.emplace_back(one.reason, one.ms);

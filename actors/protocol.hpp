@@ -95,7 +95,8 @@ typename Inspector::result_type inspect(Inspector& f, assignment& x) {
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, connect_order& x) {
   return f(caf::meta::type_name("connect_order"), x.term, x.generation,
-           x.addresses, x.stale, x.late, x.source, x.evaluate, x.paused);
+           x.addresses, x.stale, x.late, x.source, x.evaluate, x.paused,
+           x.judged);
 }
 template <class Inspector>
 typename Inspector::result_type inspect(Inspector& f, fence_order& x) {

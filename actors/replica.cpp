@@ -1,6 +1,7 @@
 #include "actors/replica.hpp"
 
 #include "actors/this_machine.hpp"
+#include "collectives/zeroed_memory.hpp"
 #include "data/model/checkpoint_store.hpp"
 #include "data/model/safetensors.hpp"
 #include "gpu/first_touch.hpp"
@@ -31,10 +32,32 @@ void append(std::vector<data::tensor_view>& to, const gpu::state_part& part,
 }
 
 /// What is saved twice: tied parameters, the second time under another name.
-void append_aliases(std::vector<data::tensor_view>& to, const replica& of) {
+/// `first`: where the parameters begin.
+void append_aliases(std::vector<data::tensor_view>& to, const replica& of,
+                    size_t first, const std::string& prefix) {
   for (const gpu::model::alias& one : of.network->aliases()) {
-    const data::tensor_view& as = to.at(one.parameter);
-    to.push_back({one.name, as.shape, as.values});
+    const data::tensor_view as = to.at(first + one.parameter);
+    to.push_back({prefix + one.name, as.shape, as.values});
+  }
+}
+
+/// The parts of the best model, parameters first, under the names of a model;
+/// `buffers`: those that are no parameters.
+void append_model(std::vector<data::tensor_view>& to,
+                  const std::vector<gpu::state_part>& best, const replica& of,
+                  gpu::host_rooms& room, nlohmann::json& buffers) {
+  for (const gpu::state_part& part : best) {
+    const size_t first = to.size();
+    append(to, part, room);
+    for (size_t i = first; i < to.size(); ++i)
+      to[i].name.erase(0, data::best_prefix.size());
+    if (first > 0) {
+      buffers.push_back(to.back().name);
+      continue;
+    }
+    append_aliases(to, of, 0, "");
+    for (const gpu::model::alias& one : of.network->aliases())
+      buffers.push_back(one.name);
   }
 }
 
@@ -52,10 +75,13 @@ replica_image image_of(const replica& of, const std::string& run,
       continue;
     append(tensors, part, out.room);
     if (part.what == kind::parameters) {
-      append_aliases(tensors, of);
+      append_aliases(tensors, of, 0, "");
       for (const gpu::model::alias& one : of.network->aliases())
         buffers.push_back(one.name);
     }
+    if (part.what == kind::best && part.values.data() == of.memory.best.get())
+      append_aliases(tensors, of, tensors.size() - part.tensors.size(),
+                     data::best_prefix);
     if (part.what == kind::buffer)
       buffers.push_back(part.tensors.front().name);
   }
@@ -66,6 +92,8 @@ replica_image image_of(const replica& of, const std::string& run,
   if (of.steps_before > 0)
     about[data::optimizer_steps_key] =
         std::to_string(of.steps_before + value(after));
+  if (of.memory.best && holds(kind::best))
+    about[data::best_step_key] = to_string(of.state.judged.keep.step);
   out.file = data::image_of(tensors, about);
   return out;
 }
@@ -130,6 +158,14 @@ void arrange(replica& out, const job& what) {
   out.update->arrange(std::move(groups));
 }
 
+void make_room_for_best(replica& out) {
+  size_t buffers = 0;
+  for (const gpu::model::buffer& one : out.network->buffers())
+    buffers += one.values.size();
+  out.memory.best = collectives::zeroed_floats(out.memory.count);
+  out.memory.best_buffers = collectives::zeroed_floats(buffers);
+}
+
 /// Each leaf is computed by one thread; what it gives would depend on the
 /// number of threads else.
 void build_leaves(replica& out, const job& what, const ledger::row_shape& row,
@@ -189,6 +225,8 @@ void build(replica& out, const job& what, const ledger::row_shape& row,
   out.update = device.make_optimizer(what.train.optimizer, count, backend);
   if (by_leaves)
     build_leaves(out, what, row, threads, backend);
+  if (!what.keep.best.metric.empty())
+    make_room_for_best(out);
   touch_memory(out, threads, others_train);
   // A file of weights also fills what is no parameter. A probe is of what the
   // run began with.
@@ -222,8 +260,26 @@ std::vector<gpu::state_part> parts_of(const replica& of) {
 
 replica_image model_image(const replica& of, const std::string& run) {
   return image_of(of, run, of.state.held.step, [](gpu::state_part::kind one) {
-    return one != gpu::state_part::kind::optimizer;
+    return one == gpu::state_part::kind::parameters ||
+           one == gpu::state_part::kind::buffer;
   });
+}
+
+replica_image best_image(const replica& of, const std::string& run) {
+  replica_image out;
+  std::vector<gpu::state_part> best = parts_of(of);
+  std::erase_if(best, [](const gpu::state_part& one) {
+    return one.what != gpu::state_part::kind::best;
+  });
+  std::vector<data::tensor_view> tensors;
+  nlohmann::json buffers = nlohmann::json::array();
+  append_model(tensors, best, of, out.room, buffers);
+  out.file =
+      data::image_of(tensors, {{"format", "pt"},
+                               {"ballast_run", run},
+                               {"buffers", json_text(buffers)},
+                               {"step", to_string(of.state.judged.keep.step)}});
+  return out;
 }
 
 uint64_t state_bytes(const replica& of) {

@@ -63,6 +63,8 @@ struct replica_image {
 };
 /// Parameters and buffers, as a safetensors file.
 replica_image model_image(const replica& of, const std::string& run);
+/// The same of those that keep.best kept. Precondition: some are.
+replica_image best_image(const replica& of, const std::string& run);
 /// What the bytes of a state come to, but for some names.
 uint64_t state_bytes(const replica& of);
 /// And the optimizer's state, after that step.

@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 namespace ballast::actors {
 
@@ -35,6 +37,30 @@ step_number step_in(data::tensor_file& file) {
 constexpr data::writing_points model_points{.write = "model.write",
                                             .sync = "model.sync"};
 constexpr const char* unchecked_model = "model.safetensors.unchecked";
+constexpr const char* model_name = "model.safetensors";
+constexpr const char* last_folder = "last";
+
+/// A folder of its own, empty: what lies beside the file is the file's alone.
+/// What an earlier life left there goes.
+class staging_folder {
+public:
+  explicit staging_folder(std::filesystem::path path) : path_(std::move(path)) {
+    remove();
+    std::error_code problem; // said by the file in it
+    std::filesystem::create_directory(path_, problem);
+  }
+  ~staging_folder() { remove(); }
+  staging_folder(const staging_folder&) = delete;
+  staging_folder& operator=(const staging_folder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+private:
+  void remove() {
+    std::error_code problem;
+    std::filesystem::remove_all(path_, problem);
+  }
+  std::filesystem::path path_;
+};
 
 } // namespace
 
@@ -63,7 +89,7 @@ run_models::earlier(const std::filesystem::path& place) {
 saved_model run_models::publish_staged(const std::filesystem::path& staged,
                                        const std::string& sha256,
                                        step_number step) {
-  std::filesystem::path place = directory_.file("model.safetensors");
+  std::filesystem::path place = directory_.file(model_name);
   std::optional<data::tensor_file> before = earlier(place);
   if (before && step_in(*before) > step) {
     std::string name = "model-step-" + to_string(step) + ".safetensors";
@@ -81,27 +107,69 @@ saved_model run_models::publish_staged(const std::filesystem::path& staged,
   return {{}, sha256, step, {}};
 }
 
-saved_model run_models::publish(const source& from, step_number step) {
-  // A folder of its own: what lies beside the file is the file's alone.
-  const std::filesystem::path folder = directory_.tmp() / "model";
-  const std::filesystem::path staged = folder / "model.safetensors";
+/// Its weights_sha256.
+std::string run_models::stage(const source& from,
+                              const std::filesystem::path& folder) {
+  const std::filesystem::path staged = folder / model_name;
+  const data::unfinished_state file(staged, from.bytes, model_points);
+  std::string sha256 = from.write(file);
+  file.end();
+  // Despite the umask, as of other files of the run.
   std::error_code problem;
-  std::filesystem::remove_all(folder, problem); // of an earlier life
-  saved_model out;
-  try {
-    std::filesystem::create_directory(folder, problem);
-    const data::unfinished_state file(staged, from.bytes, model_points);
-    const std::string sha256 = from.write(file);
-    file.end();
-    // Despite the umask, as of other files of the run.
-    std::filesystem::permissions(staged, std::filesystem::perms(0644), problem);
-    out = publish_staged(staged, sha256, step);
-  } catch (...) {
-    std::filesystem::remove_all(folder, problem);
-    throw;
-  }
-  std::filesystem::remove_all(folder, problem);
-  return out;
+  std::filesystem::permissions(staged, std::filesystem::perms(0644), problem);
+  return sha256;
+}
+
+saved_model run_models::publish(const source& from, step_number step) {
+  const staging_folder here(directory_.tmp() / "model");
+  const std::string sha256 = stage(from, here.path());
+  return publish_staged(here.path() / model_name, sha256, step);
+}
+
+void run_models::publish_last(const std::filesystem::path& staged) {
+  const std::filesystem::path folder = directory_.file(last_folder);
+  std::error_code problem; // said by the rename
+  std::filesystem::create_directory(folder, problem);
+  std::filesystem::rename(staged, folder / model_name);
+}
+
+saved_model run_models::publish_best(const source& best, step_number of,
+                                     const source& last) {
+  const staging_folder last_here(directory_.tmp() / "last");
+  stage(last, last_here.path());
+  publish_last(last_here.path() / model_name);
+  const staging_folder here(directory_.tmp() / "model");
+  const std::string sha256 = stage(best, here.path());
+  (void)fault_point("model.rename");
+  std::filesystem::rename(here.path() / model_name,
+                          directory_.file(model_name));
+  return {{}, sha256, of, {}};
+}
+
+saved_model run_models::publish_best_of(const std::string& checkpoint) {
+  data::check_state_file(checkpoint, data::checksums_beside(checkpoint), 2);
+  data::tensor_file file = data::read_safetensors(checkpoint);
+  std::vector<data::tensor_view> last;
+  std::vector<data::tensor_view> best;
+  for (const data::tensor_view& one : file.tensors)
+    if (one.name.starts_with(data::best_prefix))
+      best.push_back(
+          {one.name.substr(data::best_prefix.size()), one.shape, one.values});
+    else if (!one.name.starts_with(data::optimizer_prefix))
+      last.push_back(one);
+  const auto write = [&](const std::vector<data::tensor_view>& tensors) {
+    directory_.write_file(unchecked_model,
+                          safetensors_bytes(tensors, file.metadata),
+                          store::outlives::power);
+    return directory_.file(unchecked_model);
+  };
+  const std::string best_step = file.metadata[data::best_step_key];
+  file.metadata.erase(data::best_step_key);
+  publish_last(write(last));
+  file.metadata["step"] = best_step;
+  std::filesystem::rename(write(best), directory_.file(model_name));
+  file.tensors = std::move(best);
+  return {{}, parameters_sha256(file), step_in(file), {}};
 }
 
 saved_model run_models::publish_checkpoint(const std::string& path,
@@ -109,8 +177,10 @@ saved_model run_models::publish_checkpoint(const std::string& path,
   data::check_state_file(path, data::checksums_beside(path), 2);
   data::tensor_file file = data::read_safetensors(path);
   std::erase_if(file.tensors, [](const data::tensor_view& one) {
-    return one.name.starts_with(data::optimizer_prefix);
+    return one.name.starts_with(data::optimizer_prefix) ||
+           one.name.starts_with(data::best_prefix);
   });
+  file.metadata.erase(data::best_step_key);
   directory_.write_file(unchecked_model,
                         safetensors_bytes(file.tensors, file.metadata),
                         store::outlives::power);

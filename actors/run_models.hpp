@@ -37,9 +37,16 @@ public:
   /// the report is there. That says the same in another form: where it cannot
   /// be written there is a warning, and the run does not fail.
   void describe();
+  /// Of a run with keep.best: the last parameters go to last/, then the best
+  /// ones, of that step, are model.safetensors.
+  saved_model publish_best(const source& best, step_number of,
+                           const source& last);
+  saved_model publish_best_of(const std::string& checkpoint);
 
 private:
   std::optional<data::tensor_file> earlier(const std::filesystem::path& place);
+  std::string stage(const source& from, const std::filesystem::path& folder);
+  void publish_last(const std::filesystem::path& staged);
   saved_model publish_staged(const std::filesystem::path& staged,
                              const std::string& sha256, step_number step);
 

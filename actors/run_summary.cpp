@@ -1,5 +1,7 @@
 #include "actors/run_summary.hpp"
 
+#include "runtime/coordinator/judging.hpp"
+
 #include <algorithm>
 
 namespace ballast::actors {
@@ -57,6 +59,11 @@ monitor::run_report summary_of(const coordinator::coordinator_parts& core,
     out.weights_sha256 = run.model.sha256();
   if (value(run.model.step()) > 0)
     out.model_step = value(run.model.step());
+  const judge by(run.spec.job);
+  const judgement judged = coordinator::judged_now(core);
+  const best_so_far& best = by.best(judged);
+  if (best.epoch > epoch_number{})
+    out.best = {by.metric(), value(best.epoch), value(best.step), best.value};
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include "data/base/content_hash.hpp"
 #include "runtime/base/json_text.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -14,7 +15,7 @@ namespace {
 constexpr std::string_view blob_prefix = "checkpoint-";
 constexpr std::string_view note_suffix = "/note";
 constexpr std::string_view write_suffix = "/write ";
-constexpr std::string_view hash_prefix = "model/hash ";
+constexpr std::string_view hash_word = "/hash ";
 constexpr std::string_view mark_prefix = "mark ";
 constexpr std::string_view unmark_prefix = "unmark ";
 constexpr std::string_view checked = "checked";
@@ -194,15 +195,18 @@ std::optional<std::string> read_write_answer(std::string_view text) {
 }
 
 std::string hash_blob(const hash_order& what) {
-  return std::string(hash_prefix) + text_of(what.part) + " " +
+  return what.image + std::string(hash_word) + text_of(what.part) + " " +
          text_of(what.checked);
 }
 
 std::optional<hash_order> read_hash_order(std::string_view name) {
-  if (!name.starts_with(hash_prefix))
-    return std::nullopt;
-  name.remove_prefix(hash_prefix.size());
   hash_order out;
+  const size_t end = name.find(hash_word);
+  out.image = name.substr(0, end);
+  if (out.image != model_blob && out.image != best_blob)
+    return std::nullopt;
+  name.remove_prefix(std::min(end, name.size()));
+  name.remove_prefix(std::min(hash_word.size(), name.size()));
   if (!read_range(name, out.part) || !read_checked(name, out.checked))
     return std::nullopt;
   return out;

@@ -7,6 +7,8 @@
 ///   mark ...                 show that what is written there arrives
 ///   checkpoint-12/write ...  write a piece into the coordinator's file
 ///   model/hash ...           go on with the hashes of all of it
+///
+/// `best` is a model, too: that of keep.best.
 #pragma once
 
 #include "data/model/state_checksums.hpp"
@@ -50,7 +52,8 @@ std::string checksum_of(std::string_view bytes);
 
 /// The names of images, which travel in pieces (blob_pieces.hpp).
 std::string state_blob(step_number after);
-constexpr const char* model_blob = "model";
+constexpr const char* model_blob = "model"; // the last parameters
+constexpr const char* best_blob = "best";   // those that keep.best kept
 /// Of a copy of the state; nothing: it is another image.
 std::optional<step_number> step_of_state(std::string_view image);
 
@@ -90,6 +93,7 @@ std::optional<std::string> read_write_answer(std::string_view text);
 struct hash_order {
   byte_range part;
   bool checked = false; // by more than the SHA-256: checksum, digest
+  std::string image = model_blob;
 };
 struct hash_answer {
   std::vector<std::string> xxh64;       // of each of the pieces, if checked

@@ -232,8 +232,9 @@ void engine::perform(const worker::join_ranks& what) {
       [run = run_, opening = run_->opening, executor = run_->executor,
        order = *life_.present(), what = what.order] {
         auto group = run->plane->connect(order, *opening, *what.addresses);
-        executor->run(std::move(group), {what.stale, what.late, what.source,
-                                         what.evaluate, what.paused});
+        executor->run(std::move(group),
+                      {what.stale, what.late, what.source, what.evaluate,
+                       what.paused, what.judged});
       }));
 }
 

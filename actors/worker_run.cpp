@@ -8,6 +8,7 @@
 #include "runtime/base/thread_name.hpp"
 #include "runtime/job/leaves_of.hpp"
 #include "runtime/job/memory_need.hpp"
+#include "runtime/messages/judge.hpp"
 #include "runtime/sampling/class_weights.hpp"
 
 #include <algorithm>
@@ -62,15 +63,28 @@ void build_replica(worker_run& run, const assignment& order,
   run.built = true;
 }
 
+/// The last parameters, or the best ones.
+bool is_model(const std::string& image) {
+  return image == model_blob || image == best_blob;
+}
+
 /// The model stands still while it is fetched, as the run is at its end.
-/// Whoever asks for a note begins to fetch it.
-std::shared_ptr<served_model> model_of(worker_run& run, bool anew) {
+/// Whoever asks for a note begins to fetch it. Null: there is no such one.
+std::shared_ptr<served_model> model_of(worker_run& run,
+                                       const std::string& image, bool anew) {
   const std::lock_guard lock(run.serving);
+  const step_number best = run.trained.state.judged.keep.step;
+  const bool is_best = image == best_blob;
+  if (is_best && (!run.trained.memory.best || best == step_number{}))
+    return nullptr;
   if (anew)
     run.snapshot.make_no_room(); // all ranks are at their end
-  if (anew || run.model == nullptr)
-    run.model = std::make_shared<served_model>(
-        model_image(run.trained, run.name), run.trained.state.held.step);
+  std::shared_ptr<served_model>& model = run.models[image];
+  if (anew || model == nullptr)
+    model = std::make_shared<served_model>(
+        is_best ? best_image(run.trained, run.name)
+                : model_image(run.trained, run.name),
+        is_best ? best : run.trained.state.held.step);
   // Nobody steps any more: what is given back now, beside the disk, is not
   // waited for when the process ends.
   if (anew && !run.forgotten.valid())
@@ -78,12 +92,14 @@ std::shared_ptr<served_model> model_of(worker_run& run, bool anew) {
       name_this_thread("bl-forget");
       forget_gradients(of);
     });
-  return run.model;
+  return model;
 }
 
 std::optional<std::string> note(worker_run& run, const std::string& image) {
-  if (image == model_blob)
-    return model_of(run, true)->note();
+  if (is_model(image)) {
+    const auto model = model_of(run, image, true);
+    return model ? std::optional(model->note()) : std::nullopt;
+  }
   if (const auto after = step_of_state(image))
     return text_of(run.snapshot.note(*after));
   return std::nullopt;
@@ -105,8 +121,11 @@ std::optional<std::string> written_piece(worker_run& run,
   try {
     if (!sees(what.to))
       return write_answer({}, {});
-    if (what.image == model_blob)
-      return write_answer(model_of(run, false)->write(what), {});
+    if (is_model(what.image)) {
+      const auto model = model_of(run, what.image, false);
+      return model ? std::optional(write_answer(model->write(what), {}))
+                   : std::nullopt;
+    }
     if (!run.snapshot.write(what))
       return std::nullopt;
     return write_answer("", {});
@@ -117,7 +136,8 @@ std::optional<std::string> written_piece(worker_run& run,
 
 std::optional<std::string> hashed_piece(worker_run& run,
                                         const hash_order& what) {
-  const auto found = model_of(run, false)->hash(what);
+  const auto model = model_of(run, what.image, false);
+  const auto found = model ? model->hash(what) : std::nullopt;
   return found ? std::optional(text_of(*found)) : std::nullopt;
 }
 
@@ -134,8 +154,10 @@ std::optional<std::string> piece(worker_run& run, const std::string& name) {
   uint64_t at = 0;
   if (!read_piece_name(name, blob, at))
     return std::nullopt;
-  if (blob == model_blob)
-    return model_of(run, false)->read(at);
+  if (is_model(blob)) {
+    const auto model = model_of(run, blob, false);
+    return model ? std::optional(model->read(at)) : std::nullopt;
+  }
   return run.snapshot.read(blob, at);
 }
 
@@ -248,7 +270,8 @@ std::shared_ptr<gpu::step_executor> make_executor(worker_run& run,
       order.worker,
       what.train.epochs,
       what.verify.every_steps,
-      what.train.compression != compression_kind::none};
+      what.train.compression != compression_kind::none,
+      judge(what).ends()};
   std::optional<worker::worker_core> core;
   if (!order.beside)
     core.emplace(config, *order.first, order.start, *order.cursors);

@@ -18,6 +18,7 @@
 
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -47,7 +48,7 @@ struct worker_run {
   replica trained;
   state_snapshot snapshot; // of it, for checkpoints; any thread may read it
   std::mutex serving;      // guards the next
-  std::shared_ptr<served_model> model;
+  std::map<std::string, std::shared_ptr<served_model>> models; // by image
   std::future<void> forgotten; // the gradients, once the model is fetched
   bool built = false;          // the replica, to its last buffer
   bool has_state = false;      // the replica: of some step

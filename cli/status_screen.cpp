@@ -238,6 +238,9 @@ std::string status_screen(const json& status) {
          " samples/s\n";
   if (find(status, "test_loss"))
     out += "test loss " + number(status, "test_loss", 4) + test_metrics(status);
+  if (const json* best = find(status, "best"))
+    out += "best " + text(*best, "metric") + " " + number(*best, "value", 4) +
+           ", of epoch " + text(*best, "epoch") + "\n";
   out += "world " + text(status, "world") + "  generation " +
          text(status, "generation") + "  plan " + text(status, "plan") +
          "  term " + text(status, "term") + "  skew " +

@@ -6,6 +6,31 @@
 
 namespace ballast::gpu {
 
+namespace {
+
+/// Equal on every rank, like what it is a copy of.
+void append_best(std::vector<state_part>& to, model& of, const arenas& memory) {
+  state_part all{state_part::kind::best,
+                 &cpu_device(),
+                 {memory.best.get(), memory.count},
+                 {}};
+  for (const parameter_info& one : of.parameters())
+    all.tensors.push_back(
+        {data::best_prefix + one.name, one.shape, one.offset, one.count});
+  to.push_back(std::move(all));
+  float* at = memory.best_buffers.get();
+  for (const model::buffer& one : of.buffers()) {
+    to.push_back(
+        {state_part::kind::best,
+         &cpu_device(),
+         {at, one.values.size()},
+         {{data::best_prefix + one.name, one.shape, 0, one.values.size()}}});
+    at += one.values.size();
+  }
+}
+
+} // namespace
+
 std::vector<state_part> state_parts(model& of, optimizer& update,
                                     const arenas& memory,
                                     compute_device& device) {
@@ -32,6 +57,8 @@ std::vector<state_part> state_parts(model& of, optimizer& update,
                      {int64_t(one.values.size())},
                      0,
                      one.values.size()}}});
+  if (memory.best)
+    append_best(out, of, memory);
   return out;
 }
 

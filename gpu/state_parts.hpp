@@ -30,14 +30,15 @@ struct part_tensor {
 };
 
 struct state_part {
-  enum class kind : uint8_t { parameters, buffer, optimizer };
+  enum class kind : uint8_t { parameters, buffer, optimizer, best };
   kind what = kind::parameters;
   compute_device* device = nullptr; // where the values lie
   std::span<float> values;
   std::vector<part_tensor> tensors; // ascending, over all values
 };
 
-/// Parameters first (one part), then buffers, then the optimizer's state.
+/// Parameters first (one part), then buffers, then the optimizer's state, then
+/// the best parameters and buffers so far, if they are kept.
 std::vector<state_part> state_parts(model& of, optimizer& update,
                                     const arenas& memory,
                                     compute_device& device);

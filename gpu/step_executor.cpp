@@ -77,6 +77,8 @@ step_executor::step_executor(parts with, worker::worker_core_config config,
                   with_.images, with_.image_threads),
       method_(make_method(with_)), ahead_(prefetcher_, *method_),
       finite_(with_.what->train, *with_.model, *with_.device, with_.memory),
+      judged_(*with_.what, *with_.model, *with_.device, with_.memory,
+              *with_.state),
       digests_(with_.what->train) {
   if (with_.what->train.importance.by != importance_score::none)
     chosen_.emplace(with_.what->train.importance, with_.row().features,
@@ -229,6 +231,10 @@ void step_executor::train(const generation_start& start) {
     ahead_.end();
     evaluate(start.evaluate);
   }
+  if (judged_.is_over()) {
+    ahead_.end();
+    return finish();
+  }
   if (start.paused && !stand_still())
     return finish();
   while (true) {
@@ -256,7 +262,8 @@ void step_executor::train(const generation_start& start) {
       else if (listener_.replanned)
         listener_.replanned(core_->current());
     }
-    if (end.finish || (end.pause && !stand_still()))
+    if (end.finish || (end.epoch_ended && judged_.is_over()) ||
+        (end.pause && !stand_still()))
       break;
   }
   finish();

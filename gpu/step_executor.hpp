@@ -17,6 +17,7 @@
 #include "gpu/finite_check.hpp"
 #include "gpu/head_start.hpp"
 #include "gpu/important_rows.hpp"
+#include "gpu/judged_state.hpp"
 #include "gpu/model.hpp"
 #include "gpu/optimizer.hpp"
 #include "gpu/prefetcher.hpp"
@@ -131,12 +132,10 @@ public:
   /// Of what run() does no more, or never did: returns when nothing computes.
   void end_ahead() noexcept { ahead_.give_up(); }
 
-  /// Everything since the last call.
-  step_progress drain();
+  step_progress drain(); // everything since the last call
   /// Adds everything that happened here after the state known to the fence.
   void tell_after(const fence_order& known, final_ack& out) const;
-  /// The coordinator has persisted this step and those before.
-  void recorded(step_number last);
+  void recorded(step_number last); // the coordinator has persisted it
   /// The present activity of the step thread; the caller sets worker and
   /// generation.
   heartbeat now() const;
@@ -174,6 +173,7 @@ private:
   head_start ahead_;
   std::optional<important_rows> chosen_; // if the job has train.importance
   finite_check finite_;
+  judged_state judged_;
   bool drawing_ = false; // the first order was drawn
 
   std::mutex gate_; // held while parameters change; guards *with_.state, too

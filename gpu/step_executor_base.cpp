@@ -58,6 +58,8 @@ void step_executor::bring_to_base(const generation_start& start) {
   copied_.reset();
   if (listener_.before_change)
     listener_.before_change();
+  if (start.judged)
+    with_.state->judged = *start.judged;
   auto among = [this](const std::vector<uint32_t>& ranks) {
     return std::find(ranks.begin(), ranks.end(), uint32_t(group_->rank())) !=
            ranks.end();
@@ -79,7 +81,8 @@ void step_executor::bring_to_base(const generation_start& start) {
       listener_.report(
           state_arrived{with_.self, {}, bytes, monotonic_ns() - begin_ns});
   }
-  step_number base{value(core_->stands_at().step) - 1};
+  const step_number base{value(core_->stands_at().step) - 1};
+  judged_.keep(base, {});
   {
     std::lock_guard gate(gate_);
     if (frozen_)
@@ -131,6 +134,7 @@ void step_executor::receive_position(const generation_start& start) {
   std::vector<uint64_t> words;
   if (uint32_t(group_->rank()) == start.source) {
     start_message told{core_->stands_at(), core_->cursors(), {}};
+    told.judged = with_.state->judged;
     std::lock_guard lock(mutex_);
     told.records = with_.state->history.newest(newcomer_records_max);
     words = to_words(told);
@@ -150,6 +154,7 @@ void step_executor::receive_position(const generation_start& start) {
     throw ballast_error(errc::digest_mismatch,
                         "the state that was sent does not fit: " + *wrong);
   core_.emplace(config_, first_, told->at, told->cursors);
+  with_.state->judged = told->judged;
   std::lock_guard lock(mutex_);
   with_.state->history.assign(told->records);
   progress_.steps = told->records;

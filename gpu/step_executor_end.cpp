@@ -29,15 +29,20 @@ bool are_too_many(const std::deque<evaluation_report>& kept) {
          (kept.size() - 1) * numbers > evaluated_numbers_max;
 }
 
-std::string parameters_digest(const step_executor::parts& of) {
-  host_rooms room;
-  const std::span<const float> values =
-      on_host(*of.device, of.memory.parameters.get(), of.memory.count, room);
+/// Of values in the place of the parameters.
+std::string digest_of(const step_executor::parts& of,
+                      std::span<const float> values) {
   std::vector<data::tensor_view> tensors;
   for (const parameter_info& one : of.model->parameters())
     tensors.push_back(
         {one.name, one.shape, values.subspan(one.offset, one.count)});
   return data::digest_of(tensors, uint32_t(of.image_threads));
+}
+
+std::string parameters_digest(const step_executor::parts& of) {
+  host_rooms room;
+  return digest_of(of, on_host(*of.device, of.memory.parameters.get(),
+                               of.memory.count, room));
 }
 
 } // namespace
@@ -76,6 +81,10 @@ void step_executor::evaluate(epoch_number epoch) {
   evaluation_report report = totals.sum(*group_);
   report.worker = with_.self;
   report.epoch = epoch;
+  // What it decides is done before anybody hears of it.
+  const step_number here = with_.state->held.step;
+  judged_.hear(report, here);
+  judged_.keep(here, listener_.before_change);
   report.wall_ns = monotonic_ns() - start_ns;
   {
     std::lock_guard lock(mutex_);
@@ -98,6 +107,9 @@ void step_executor::finish() {
   // model.
   if (group_->size() > 1 || message.stopped)
     message.weights_digest = parameters_digest(with_);
+  const std::span<const float> kept = judged_.kept();
+  if (!message.weights_digest.empty() && !kept.empty())
+    message.best_digest = digest_of(with_, kept);
   listener_.report(std::move(message));
 }
 

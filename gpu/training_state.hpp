@@ -7,6 +7,7 @@
 #include "gpu/reduction/residuals.hpp"
 #include "runtime/base/ids.hpp"
 #include "runtime/ledger/plan.hpp"
+#include "runtime/messages/judgement.hpp"
 #include "runtime/messages/orders.hpp"
 #include "runtime/messages/reports.hpp"
 #include "runtime/worker/step_history.hpp"
@@ -17,6 +18,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace ballast::gpu {
@@ -28,6 +30,10 @@ struct arenas {
   /// next one is applied.
   std::shared_ptr<float[]> gradients[2];
   size_t count = 0;
+  /// keep.best: parameters and buffers after the best evaluation so far, on the
+  /// host; null: nothing is kept.
+  std::shared_ptr<float[]> best;
+  std::shared_ptr<float[]> best_buffers;
   /// Of the step with this turn (training_state).
   float* gradients_of(uint64_t turn) const { return gradients[turn % 2].get(); }
 };
@@ -44,6 +50,9 @@ struct generation_start {
   /// Evaluate this epoch first, because its result was not reported. 0 = none.
   epoch_number evaluate{};
   bool paused = false; // pause before the first step
+  /// Of the evaluations before; none: what is here counts, and newcomers are
+  /// told it with the state.
+  std::optional<judgement> judged = {};
 };
 
 /// The generation after this one, opened while training continues.
@@ -75,6 +84,8 @@ struct training_state {
   /// restarted coordinator.
   worker::step_history history;
   std::deque<evaluation_report> evaluations; // likewise
+  /// Of these parameters; changed by the step thread.
+  judgement judged;
 
   /// Adds what the fence does not know of; steps are limited to the size of one
   /// answer.

@@ -8,6 +8,7 @@
 #include "runtime/job/job.hpp"
 #include "runtime/ledger/epoch_uses.hpp"
 #include "runtime/ledger/lineage.hpp"
+#include "runtime/messages/judge.hpp"
 #include "store/journal.hpp"
 #include "store/json_file.hpp"
 #include "store/json_lines.hpp"
@@ -228,6 +229,23 @@ void read_traces(const fs::path& folder, const store::journal_content& journal,
 }
 
 /// Checks the run's own report. An unfinished or killed run has none.
+/// All of the job, or as many as its `stop` makes of the evaluations.
+uint64_t epochs_to_do(const store::journal_content& journal, uint64_t epochs) {
+  if (!journal.run->job.contains("stop")) // of an earlier build
+    return epochs;
+  const job_result read = parse_job(json_text(journal.run->job), {}, "/");
+  if (!read.value)
+    unusable("the job in the journal: " + read.mistakes.at(0).message);
+  const judge by(*read.value);
+  judgement so_far;
+  for (const evaluation_report& one : journal.evaluations) {
+    by.hear(so_far, one, {});
+    if (!by.over(so_far).empty())
+      return value(one.epoch);
+  }
+  return epochs;
+}
+
 void check_report(const fs::path& folder, const store::journal_content& journal,
                   uint64_t steps_committed, uint64_t steps_total,
                   ledger::audit& into) {
@@ -374,7 +392,8 @@ ledger::audit_report audit_run_directory(const fs::path& folder) {
     all.problem("the journal says that step " + to_string(journal.committed) +
                 " is committed, steps.jsonl has " + std::to_string(steps));
   if (batch > 0)
-    check_report(folder, journal, steps, epochs * ((rows + batch - 1) / batch),
+    check_report(folder, journal, steps,
+                 epochs_to_do(journal, epochs) * ((rows + batch - 1) / batch),
                  all);
   check_lineage(folder, journal, set, steps, all);
   return all.report();

@@ -47,6 +47,11 @@ ordered_json to_json(const run_report& in) {
       {"test_accuracy", or_null(in.test_accuracy)},
   };
   metrics::add_values(out, "test_", in.test_values);
+  if (in.best)
+    out["best"] = {{"metric", in.best->metric},
+                   {"value", in.best->value},
+                   {"epoch", in.best->epoch},
+                   {"step", in.best->step}};
   out.update({
       {"generations", or_null(in.generations)},
       {"recoveries", recoveries_of(in.recoveries)},

@@ -27,6 +27,14 @@ struct audit_result {
   std::string problem;
 };
 
+/// Of all evaluations of a run.
+struct best_result {
+  std::string metric;
+  uint64_t epoch = 0;
+  uint64_t step = 0;
+  double value = 0;
+};
+
 /// How far importance sampling was on, over the steps of each worker.
 struct importance_result {
   uint64_t worker_steps = 0; // all
@@ -63,13 +71,16 @@ struct run_report {
   std::optional<std::string> weights_sha256;
   /// The step after which model.safetensors was taken.
   std::optional<uint64_t> model_step;
+  /// The best evaluation by keep.best, or by stop; omitted if there is none.
+  std::optional<best_result> best;
   std::optional<audit_result> audit;
   /// Digest of all committed steps (runtime/ledger/lineage.hpp); omitted if
   /// empty.
   std::string lineage;
   /// Omitted unless the job has train.importance.
   std::optional<importance_result> importance;
-  /// Why it failed or was stopped; omitted if empty.
+  /// Why it failed, was stopped, or ended before its last epoch; omitted if
+  /// empty.
   std::string reason;
 };
 

@@ -151,6 +151,11 @@ void add_run(json& out, const coordinator::run_status::numbers& of) {
   if (of.requests)
     out["requests"] = {{"paused", of.requests->paused},
                        {"stop", of.requests->stop}};
+  if (of.best_test)
+    out["best"] = {{"metric", of.best_test->metric},
+                   {"value", of.best_test->what.value},
+                   {"epoch", value(of.best_test->what.epoch)},
+                   {"step", value(of.best_test->what.step)}};
   if (of.test)
     out["test_loss"] = of.test->loss;
   if (of.test && of.test->accuracy)

@@ -171,8 +171,11 @@ std::optional<left_behind> what_it_left(const fs::path& folder,
   const json report = store::read_json_file(folder / "report.json");
   const std::string state = report.is_object() ? report.value("state", "") : "";
   const fs::path model = folder / "model.safetensors";
-  if ((state == "done" || state == "stopped") && fs::exists(model))
-    return left_behind{model, committed, state == "done"};
+  const fs::path last = folder / "last" / "model.safetensors"; // of keep.best
+  if (state == "done" && fs::exists(model))
+    return left_behind{model, committed, true};
+  if (state == "stopped" && fs::exists(model))
+    return left_behind{fs::exists(last) ? last : model, committed, false};
   if (!fs::is_directory(folder / "checkpoints"))
     return std::nullopt;
   const std::vector<data::stored_checkpoint> saved =

@@ -24,6 +24,10 @@ inline const std::string optimizer_prefix = "optimizer/";
 /// In its metadata: the updates that this state has seen, where these are not
 /// those of the run alone.
 constexpr const char* optimizer_steps_key = "optimizer_steps";
+/// And of those of the best model so far, which keep.best keeps.
+inline const std::string best_prefix = "best/";
+/// In the metadata: the step of that model; 0: none is kept yet.
+inline const std::string best_step_key = "best_step";
 
 struct stored_checkpoint {
   ledger::checkpoint_identity holds;

@@ -169,7 +169,16 @@ event_text line(const events::evaluated& e) {
   if (e.accuracy)
     out["test_accuracy"] = *e.accuracy;
   metrics::add_values(out, "", e.values);
+  if (e.best)
+    out["best"] = true;
   return {"evaluation", std::move(out)};
+}
+
+event_text line(const events::ends_early& e) {
+  return {"ends_early",
+          {{"epoch", value(e.epoch)},
+           {"step", value(e.step)},
+           {"reason", e.reason}}};
 }
 
 event_text line(const events::undone& e) {

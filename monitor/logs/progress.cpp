@@ -70,6 +70,10 @@ progress_state progress_of(const coordinator::run_status& of) {
   if (out.step == 0)
     return out;
   out.loss = run.loss;
+  if (run.best_test)
+    out.best = run.best_test->metric +
+               format(" %.4g", run.best_test->what.value) + " of epoch " +
+               to_string(run.best_test->what.epoch);
   out.skew = run.skew_tv_max;
   if (run.samples_per_s > 0) {
     const auto rate = double(run.samples_per_s);
@@ -107,6 +111,8 @@ std::string render_progress(const progress_state& state) {
     part(thousands(*state.samples_per_s) + " samples/s");
   if (state.loss)
     part("loss " + format("%.4g", *state.loss));
+  if (!state.best.empty())
+    part("best " + state.best);
   part("world " + std::to_string(state.world));
   part("generation " + std::to_string(state.generation));
   if (state.skew)

@@ -18,6 +18,7 @@ struct progress_state {
   uint64_t steps_total = 0;
   std::optional<double> samples_per_s;
   std::optional<double> loss;
+  std::string best; // of the test part so far; empty: none
   uint32_t world = 0;
   uint64_t generation = 0;
   std::optional<double> skew; // largest total variation distance, 0 to 1

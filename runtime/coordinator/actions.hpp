@@ -115,8 +115,7 @@ struct write_event {
   run_event what;
 };
 struct write_workers {}; // workers.json changed
-/// Who has the parameters, or a part of a copy of the training state, and where
-/// it is asked.
+/// Who has parameters, or a part of a copied state, and where it is asked.
 struct state_holder {
   worker_id who{};
   std::string address;
@@ -126,12 +125,14 @@ struct fetch_model {
   std::vector<state_holder> from;
   std::string weights_digest; // that they agreed on; empty: there was only one
   step_number step{};
+  step_number best = {};        // of keep.best, 0: none; the last is in last/
+  std::string best_digest = {}; // as weights_digest
 };
 /// Nobody has the final parameters any more: publish those of this checkpoint.
-/// Answered like fetch_model.
 struct publish_model {
   std::string checkpoint; // its file
   step_number step{};
+  step_number best = {}; // likewise
 };
 /// Get a copy of the training state after `step` from the workers that hold its
 /// parts, and publish it as a checkpoint; answered with checkpoint_written.
@@ -162,8 +163,7 @@ struct undo_steps {
   epoch_number epoch{};
   std::string reason;
 };
-/// The run cannot go on. The shell names the rows as the user knows them and
-/// answers with on_trouble.
+/// The shell names the rows as the user knows them; answers with on_trouble.
 struct give_up {
   failure why;
   std::vector<ledger::row_ref> rows;

@@ -2,6 +2,7 @@
 #include "runtime/coordinator/transitions.hpp"
 
 #include "runtime/base/json_text.hpp"
+#include "runtime/job/asked_metrics.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -53,11 +54,13 @@ void on(coordinator_parts& p, data_prepared what, instant now) {
   const uint64_t lineage = ledger::lineage_begin(
       ledger::run_identity(p.config.token, spec.name), spec.job.seed,
       spec.batch(), spec.set.content_id, spec.leaves());
-  p.run.steps.begin(lineage);
+  p.run.steps.begin(lineage, judge(spec.job));
   p.run.copies.begin(lineage);
   p.out.put(apply_balance{p.run.requests.standing().balance_of(spec.job)});
   if (std::optional<past_run> past = std::exchange(s->past, std::nullopt))
     return restore(p, std::move(*past), now);
+  if (failure why = course_misfit(spec.job, spec.set.test_rows))
+    return fail(p, std::move(why));
   p.members.become(waiting{});
   if (p.run.requests.stops())
     end_without_holders(p, "");

@@ -123,8 +123,9 @@ void change_loaded(coordinator_parts& p, membership_change& change,
                       .late = {},
                       .source = 0,
                       .evaluate = {},
-                      .paused =
-                          false}; // comes behind the switch, once all are ready
+                      .paused = false, // comes behind the switch, once all
+                                       // are ready
+                      .judged = {}};
   const generation_state& members = *p.members.members();
   std::optional<uint32_t> source;
   for (uint32_t i = 0; i < change.workers.size(); ++i) {

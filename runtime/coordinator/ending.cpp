@@ -1,5 +1,6 @@
 /// How a run ends: all have finished, a user stops it, or it fails.
 #include "runtime/base/run_mark.hpp"
+#include "runtime/coordinator/judging.hpp"
 #include "runtime/coordinator/transitions.hpp"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ failure wrong_end(const coordinator_parts& p, const generation_state& members) {
   const worker_finished& first = members.finished.begin()->second;
   for (const auto& [who, other] : members.finished)
     if (other.weights_digest != first.weights_digest ||
-        other.step != first.step)
+        other.best_digest != first.best_digest || other.step != first.step)
       return {errc::digest_mismatch,
               "workers " + p.nodes.name_of(first.worker) + " and " +
                   p.nodes.name_of(who) + " end with different parameters",
@@ -25,6 +26,13 @@ failure wrong_end(const coordinator_parts& p, const generation_state& members) {
             "the parameters contain steps up to " + to_string(first.step) +
                 ", but only those up to " +
                 to_string(members.commits.committed()) + " were reported",
+            {}};
+  const epoch_number last{p.run.spec.job.train.epochs};
+  if (judge(p.run.spec.job).ends() && !first.stopped &&
+      first.step < p.run.spec.end_of(last) && why_early(p).empty())
+    return {errc::internal,
+            "the workers ended after step " + to_string(first.step) +
+                ", and no evaluation says why",
             {}};
   return {};
 }
@@ -51,7 +59,8 @@ void fetch_from_any(coordinator_parts& p, const std::string& problem) {
   std::vector<state_holder> asked = next_asked(p.run.model, here);
   if (!asked.empty()) {
     p.out.put(fetch_model{std::move(asked), p.run.model.digest(),
-                          p.run.steps.last().step});
+                          p.run.steps.last().step, judged_now(p).keep.step,
+                          p.run.model.best_digest()});
     return;
   }
   std::string why =
@@ -82,7 +91,7 @@ void on(coordinator_parts& p, const worker_finished& message, instant) {
   pending_plans* pending = p.members.pending();
   p.members.become(finishing{std::move(members),
                              pending ? std::move(*pending) : pending_plans{}});
-  p.run.model.begin(first.weights_digest);
+  p.run.model.begin(first.weights_digest, first.best_digest);
   p.out.put(journal_commit{first.step, p.run.steps.last().epoch});
   p.out.put(write_workers{});
   // The copy of the state that a stopped run goes on from, then the model.
@@ -149,7 +158,7 @@ void checkpoint_model_saved(coordinator_parts& p, std::string reason,
 
 void workers_model_saved(coordinator_parts& p, bool cut,
                          const saved_model& what) {
-  std::string reason = cut ? "stopped" : "";
+  std::string reason = cut ? why_stopped(p) : why_early(p);
   if (!what.note.empty())
     reason += (reason.empty() ? "" : "; ") + what.note;
   finish(p, cut ? run_phase::stopped : run_phase::done,
@@ -180,7 +189,7 @@ void end_without_holders(coordinator_parts& p, const std::string& reason) {
   const restart_point& point = p.run.copies.newest();
   const step_number undone = p.run.steps.undone();
   const bool in_vain = value(undone) > 0;
-  std::string why = "stopped";
+  std::string why = why_stopped(p);
   if (!reason.empty() && (in_vain || value(point.step()) > 0))
     why += "; " + reason;
   if (value(point.step()) > 0) {
@@ -188,7 +197,8 @@ void end_without_holders(coordinator_parts& p, const std::string& reason) {
            ", from its checkpoint";
     p.members.become(publishing{std::move(why)});
     p.out.put(write_workers{});
-    p.out.put(publish_model{point.checkpoint, point.step()});
+    p.out.put(publish_model{point.checkpoint, point.step(),
+                            point.tally.judged.keep.step});
     return;
   }
   why += in_vain ? "; the steps up to " + to_string(undone) +

@@ -14,8 +14,9 @@ namespace ballast::coordinator {
 class final_model {
 public:
   /// All have finished with these parameters.
-  void begin(std::string weights_digest) {
+  void begin(std::string weights_digest, std::string best_digest) {
     digest_ = std::move(weights_digest);
+    best_digest_ = std::move(best_digest);
     sha256_.clear();
     asked_together_ = false;
     asked_.clear();
@@ -38,6 +39,7 @@ public:
   void saved(const std::string& weights_sha256, step_number step);
   /// That the workers agreed on.
   const std::string& digest() const { return digest_; }
+  const std::string& best_digest() const { return best_digest_; }
   /// Of what is published.
   const std::string& sha256() const { return sha256_; }
   /// Of model.safetensors; 0: there is none.
@@ -48,6 +50,7 @@ private:
   std::set<worker_id> asked_;
   std::optional<model_search> search_;
   std::string digest_;
+  std::string best_digest_;
   std::string sha256_;
   step_number step_{};
 };

@@ -1,6 +1,7 @@
 /// A generation opens: its plan is placed and journaled, its workers load,
 /// connect and are ready.
 #include "runtime/coordinator/dismissal.hpp"
+#include "runtime/coordinator/judging.hpp"
 #include "runtime/coordinator/transitions.hpp"
 
 #include "runtime/ledger/kept_leaves.hpp"
@@ -225,7 +226,8 @@ void on(coordinator_parts& p, const worker_loaded& message, instant now) {
                       ? epoch_number{}
                       : p.run.steps.evaluation_owed(
                             members.commits.waiting(members.commits.base())),
-      .paused = p.run.requests.paused()};
+      .paused = p.run.requests.paused(),
+      .judged = judged_at(p, members.commits.base())};
   for (worker_id who : members.stale)
     order.stale.push_back(uint32_t(members.rank_of(who)));
   for (worker_id who : members.late)

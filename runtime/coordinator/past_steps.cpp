@@ -1,5 +1,7 @@
 #include "runtime/coordinator/past_steps.hpp"
 
+#include "runtime/messages/judge.hpp"
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -37,9 +39,11 @@ class checker {
 public:
   checker(const past_run& past, const ledger::recorded_run& record,
           uint64_t lineage, bool evaluates)
-      : past_(past), walk_(record), evaluates_(evaluates) {
+      : past_(past), walk_(record), evaluates_(evaluates), judge_(past.what) {
     out_.tally.lineage = lineage;
     out_.points.push_back({{}, out_.tally, std::nullopt});
+    for (const evaluation_report& one : past.evaluations)
+      evaluations_[one.epoch] = &one;
     for (const past_checkpoint& one : past.checkpoints)
       saved_.emplace(one.holds.step, &one);
   }
@@ -109,6 +113,11 @@ private:
              bool entered) const {
     to.lineage = lineage_after(to.lineage, step,
                                entered ? &walk_.book().current() : nullptr);
+    if (const auto found = evaluations_.find(to.last.epoch);
+        found != evaluations_.end() && step.epoch != to.last.epoch) {
+      judge_.hear(to.judged, *found->second, to.last.step);
+      to.test = *found->second;
+    }
     auto evaluated = past_.evaluated_ns.find(to.last.epoch);
     if (evaluated != past_.evaluated_ns.end())
       to.evaluated_ns = evaluated->second;
@@ -148,6 +157,8 @@ private:
   const past_run& past_;
   ledger::ledger_walk walk_;
   bool evaluates_;
+  const judge judge_;
+  std::map<epoch_number, const evaluation_report*> evaluations_;
   std::multimap<step_number, const past_checkpoint*> saved_;
   past_steps out_;
 };

@@ -17,6 +17,9 @@ void progress::restore(const past_run& past, run_tally tally,
                        });
   recoveries_ = past.recoveries;
   tally_.test = past.test;
+  for (const evaluation_report& one : past.evaluations)
+    if (judge_.judges() && one.epoch > tally_.judged.judged)
+      tally_.unjudged.push_back(one);
   const plan_number in_force = book_ ? book_->current().number : plan_number{};
   for (const past_plan& one : past.plans) {
     if (one.body.number < in_force)
@@ -31,6 +34,11 @@ void progress::go_back(const restart_point& point) {
   if (tally_.last.step > point.step())
     undone_ = tally_.last.step;
   tally_ = point.tally;
+  tally_.unjudged.clear();
+  // Told of before the steps up to it were: it is evaluated again.
+  if (tally_.test && tally_.test->epoch > tally_.judged.judged &&
+      judge_.judges())
+    tally_.test.reset();
   ahead_.reset();
   tally_.timed = false;
   rate_.restart();
@@ -97,6 +105,12 @@ bool progress::commit(const ledger::committed_step& step, uint64_t rows) {
       tally_.lineage, step,
       step.plan == tally_.last.plan ? nullptr : &book_->current());
   plans_.erase(plans_.begin(), plans_.lower_bound(book_->current().number));
+  if (step.epoch != tally_.last.epoch) {
+    const uint64_t per_epoch = book_->steps_per_epoch();
+    for (const evaluation_report& one : std::exchange(tally_.unjudged, {}))
+      judge_.hear(tally_.judged, one,
+                  step_number{value(one.epoch) * per_epoch});
+  }
   const bool epoch_over = tally_.count(step, rows);
   rate_.count(step.t_ns, tally_.samples);
   return epoch_over;
@@ -107,6 +121,8 @@ bool progress::evaluated(const evaluation_report& report) {
     return false;
   tally_.test = report;
   tally_.evaluated_ns += report.wall_ns;
+  if (judge_.judges())
+    tally_.unjudged.push_back(report);
   return true;
 }
 

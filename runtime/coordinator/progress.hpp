@@ -7,6 +7,7 @@
 #include "runtime/coordinator/outbox.hpp"
 #include "runtime/coordinator/past_steps.hpp"
 #include "runtime/coordinator/run_tally.hpp"
+#include "runtime/messages/judge.hpp"
 
 #include <map>
 #include <optional>
@@ -37,8 +38,11 @@ public:
   }
 
   // -- where it begins, and begins again
-  /// `lineage`: before the first step.
-  void begin(uint64_t lineage) { tally_.lineage = lineage; }
+  /// `lineage`: before the first step; `by`: of the job.
+  void begin(uint64_t lineage, const judge& by) {
+    tally_.lineage = lineage;
+    judge_ = by;
+  }
   /// As an earlier life left it.
   void restore(const past_run& past, run_tally tally,
                std::optional<ledger::ledger> book);
@@ -96,6 +100,7 @@ private:
   void enter(ledger::ledger& book, plan_number number) const;
 
   run_tally tally_;
+  judge judge_{job{}}; // judges nothing
   std::optional<ledger::ledger> book_;
   std::optional<ledger::ledger>
       ahead_; // of the newest plan, while it has no step

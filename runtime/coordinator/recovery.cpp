@@ -8,6 +8,7 @@
 ///
 /// Whatever fails on the way leads to another fence. Survivors keep process,
 /// model and data all the time.
+#include "runtime/coordinator/judging.hpp"
 #include "runtime/coordinator/transitions.hpp"
 
 #include <algorithm>

@@ -99,6 +99,13 @@ struct evaluated {
   milliseconds took{};
   std::optional<double> accuracy = {}; // of classes
   shared_list<metrics::metric_value> values = {};
+  bool best = false; // so far, by keep.best or stop
+};
+/// The job's `stop` ends the run before its last epoch.
+struct ends_early {
+  epoch_number epoch{};
+  step_number step{};
+  std::string reason;
 };
 /// Committed steps that count no more.
 struct undone {
@@ -257,18 +264,18 @@ using run_event = std::variant<
     events::coordinator_started, events::waiting, events::waiting_for_memory,
     events::window_chosen, events::spares, events::paused, events::resumed,
     events::scaled, events::balance_set, events::fault_injected, events::noted,
-    events::epoch_ended, events::evaluated, events::undone, events::error,
-    events::step_refused, events::respawn_ended, events::disk_full,
-    events::done, events::worker_joined, events::worker_returned,
-    events::worker_left, events::worker_lost, events::state_received,
-    events::straggler, events::cannot_open, events::generation_begun,
-    events::plan_offered, events::plan_effective, events::plan_dropped,
-    events::balanced, events::moved, events::chunk_damaged, events::checkpoint,
-    events::checkpoint_failed, events::checkpoint_refused,
-    events::no_memory_checkpoints, events::checkpoint_copied,
-    events::checkpoint_not_copied, events::model_copied,
-    events::model_not_copied, events::checkpoint_fetched, events::branched,
-    events::model_refused, events::steps_restored, events::manifest_restored,
-    events::damaged_tail>;
+    events::epoch_ended, events::evaluated, events::ends_early, events::undone,
+    events::error, events::step_refused, events::respawn_ended,
+    events::disk_full, events::done, events::worker_joined,
+    events::worker_returned, events::worker_left, events::worker_lost,
+    events::state_received, events::straggler, events::cannot_open,
+    events::generation_begun, events::plan_offered, events::plan_effective,
+    events::plan_dropped, events::balanced, events::moved,
+    events::chunk_damaged, events::checkpoint, events::checkpoint_failed,
+    events::checkpoint_refused, events::no_memory_checkpoints,
+    events::checkpoint_copied, events::checkpoint_not_copied,
+    events::model_copied, events::model_not_copied, events::checkpoint_fetched,
+    events::branched, events::model_refused, events::steps_restored,
+    events::manifest_restored, events::damaged_tail>;
 
 } // namespace ballast::coordinator

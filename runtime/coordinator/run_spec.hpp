@@ -22,6 +22,11 @@ struct run_spec {
   bool streams() const { return ballast::streams(job.train); }
   /// Of a step; 0: order local.
   uint32_t leaves() const { return leaves_of(job.train); }
+  /// The last one of an epoch.
+  step_number end_of(epoch_number epoch) const {
+    return step_number{value(epoch) *
+                       ((set.train_rows + batch() - 1) / batch())};
+  }
   const elastic_spec& elastic() const { return job.elastic; }
   ledger::ledger_config rows() const {
     return {job.seed, batch(), set.chunk_rows, job.train.shuffle.window(),

@@ -10,6 +10,7 @@
 #include "runtime/coordinator/collective_choice.hpp"
 #include "runtime/coordinator/run_phase.hpp"
 #include "runtime/coordinator/straggler.hpp"
+#include "runtime/messages/judgement.hpp"
 #include "runtime/messages/messages.hpp"
 
 #include <chrono>
@@ -113,6 +114,11 @@ struct run_status {
     std::string waits; // why nothing goes on; empty: it does
     std::optional<requested> requests = {};
     std::optional<evaluation> test = {};
+    struct best {
+      std::string metric;
+      best_so_far what;
+    };
+    std::optional<best> best_test = {}; // by keep.best or stop
   };
   /// Of the data, once their rows are being written: a part of 1, and when
   /// training begins.

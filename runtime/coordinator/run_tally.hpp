@@ -6,11 +6,13 @@
 #include "runtime/ledger/commit.hpp"
 #include "runtime/ledger/ledger.hpp"
 #include "runtime/ledger/lineage.hpp"
+#include "runtime/messages/judgement.hpp"
 #include "runtime/messages/reports.hpp"
 
 #include <deque>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace ballast::coordinator {
 
@@ -33,6 +35,11 @@ struct run_tally {
   uint64_t lineage = 0;             // digest of all steps: lineage.hpp
   std::optional<double> train_loss; // mean over the last full epoch
   std::optional<evaluation_report> test;
+  /// Of the evaluations of all epochs before that of `last`; and those that it
+  /// does not know yet, ascending. Reports of an evaluation overtake those of
+  /// the steps before it.
+  judgement judged;
+  std::vector<evaluation_report> unjudged;
   /// Steps whose duration is known: the time since the step before, where no
   /// downtime and no undone step lies between the two.
   uint64_t timed_samples = 0;

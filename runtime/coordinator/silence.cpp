@@ -1,6 +1,7 @@
 /// Silence: which workers are suspected, what happens to those that do not
 /// answer a fence, when the silence is the coordinator's own. And what else
 /// time brings.
+#include "runtime/coordinator/judging.hpp"
 #include "runtime/coordinator/transitions.hpp"
 
 #include <algorithm>
@@ -197,6 +198,7 @@ void on(coordinator_parts& p, const clock_tick&, instant now) {
   conclude_refused(p, now);
   ask_again_for_model(p, now);
   try_memory_again(p, now);
+  stop_in_time(p);
   if (p.members.active() && p.run.copies.due_again(now)) {
     fetch_copy(p);
     want_copy(p);

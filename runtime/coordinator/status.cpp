@@ -1,5 +1,6 @@
 #include "runtime/coordinator/status.hpp"
 
+#include "runtime/coordinator/judging.hpp"
 #include "runtime/ledger/step_takes.hpp"
 
 #include <algorithm>
@@ -209,6 +210,10 @@ run_status::numbers numbers_of(const coordinator_parts& core) {
     out.test = {tally.test->loss, {}, tally.test->values};
   if (tally.test && of.spec.set.classes > 0)
     out.test->accuracy = tally.test->accuracy;
+  const judge by(of.spec.job);
+  const judgement judged = judged_now(core);
+  if (by.best(judged).epoch > epoch_number{})
+    out.best_test = {by.metric(), by.best(judged)};
   return out;
 }
 

@@ -1,4 +1,5 @@
 /// What is committed, shown, evaluated and paused.
+#include "runtime/coordinator/judging.hpp"
 #include "runtime/coordinator/transitions.hpp"
 
 #include <algorithm>
@@ -135,19 +136,6 @@ void on(coordinator_parts& p, const evaluation_report& report, instant) {
     s->held.hear(report);
   else
     note_evaluation(p, report);
-}
-
-void note_evaluation(coordinator_parts& p, const evaluation_report& report) {
-  if (!p.run.steps.evaluated(report))
-    return;
-  events::evaluated told{report.epoch, report.loss, report.rows,
-                         std::chrono::nanoseconds(report.wall_ns)};
-  if (p.run.spec.set.classes > 0)
-    told.accuracy = report.accuracy;
-  told.values = report.values;
-  p.run.steps.tell_thinned(p.out, told,
-                           value(report.epoch) == p.run.spec.job.train.epochs,
-                           std::max(p.ticked, instant{0}));
 }
 
 template <>

@@ -121,7 +121,6 @@ void tell_slow_opening(coordinator_parts& p, instant now);
 
 void commit_all(coordinator_parts& p,
                 std::vector<ledger::committed_step> steps);
-void note_evaluation(coordinator_parts& p, const evaluation_report& report);
 /// All of a generation are ready: what was asked before holds for it, too.
 void steer(coordinator_parts& p);
 

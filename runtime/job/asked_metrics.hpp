@@ -18,5 +18,7 @@ std::vector<metrics::metric> asked_metrics(const job& of);
 
 /// Of a label with so many classes: the first that cannot be computed.
 failure metrics_misfit(const job& of, uint32_t classes);
+/// `stop` and `keep` of a set with so many test rows.
+failure course_misfit(const job& of, uint64_t test_rows);
 
 } // namespace ballast

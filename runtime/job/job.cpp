@@ -154,6 +154,7 @@ job_result parse_job(const std::string& text,
   check_importance(read, result.mistakes);
   check_evaluate(read, result.mistakes);
   check_init(read, result.mistakes);
+  check_course(read, result.mistakes);
   check_reproducible(read, result.mistakes);
   if (!result.mistakes.empty())
     return result;

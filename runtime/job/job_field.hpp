@@ -70,6 +70,8 @@ void check_importance(const job& in, std::vector<failure>& mistakes);
 void check_evaluate(const job& in, std::vector<failure>& mistakes);
 /// Those of `init` and `train.optimizer.lr_of` (job_rules_init.cpp).
 void check_init(const job& in, std::vector<failure>& mistakes);
+/// What `stop` and `keep` look at.
+void check_course(const job& in, std::vector<failure>& mistakes);
 /// Those of `train.order` and `train.reduction` (job_rules_reproducible.cpp).
 void check_reproducible(const job& in, std::vector<failure>& mistakes);
 /// Makes relative paths absolute against `base_folder` (job_rules.cpp).

@@ -33,8 +33,8 @@ void add_stop(fields_t& f) {
   add_field(
       f, "/stop/max_minutes",
       [](job& j) -> field_place { return &j.stop.max_minutes; },
-      "The run is stopped after so many minutes of training, like with "
-      "Ctrl-C: it can be resumed.")
+      "The run is stopped after so many minutes of steps, of all its lives, "
+      "like with Ctrl-C: it can be resumed, with a larger number.")
       .above(0, 1e7);
 }
 

@@ -81,9 +81,11 @@ failure memory_problem(const job& what, uint64_t parameters, uint32_t workers,
   workers = std::max(workers, 1u);
   // What is not sent yet, and what a step in flight will not have sent.
   const bool compressed = what.train.compression != compression_kind::none;
+  const bool kept = !what.keep.best.metric.empty();
   const auto each =
       double(plus(training_bytes(parameters, what.train.optimizer),
-                  compressed ? times(parameters, 2 * sizeof(float)) : 0));
+                  times(parameters, ((compressed ? 2 : 0) + (kept ? 1 : 0)) *
+                                        sizeof(float))));
   if (machine.memory_bytes == 0 ||
       each * workers <= double(machine.memory_bytes))
     return {};
@@ -92,7 +94,8 @@ failure memory_problem(const job& what, uint64_t parameters, uint32_t workers,
                      bound + std::to_string(parameters) + " parameters with " +
                      to_string(what.train.optimizer.kind) +
                      " (parameters, two gradients, optimizer state" +
-                     (compressed ? ", what compression keeps)" : ")");
+                     (compressed ? ", what compression keeps" : "") +
+                     (kept ? ", the best parameters so far)" : ")");
   if (workers > 1)
     need +=
         " in each of " + std::to_string(workers) + " workers on this machine";

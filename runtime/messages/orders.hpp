@@ -7,6 +7,7 @@
 #include "runtime/base/shared_value.hpp"
 #include "runtime/ledger/ledger.hpp"
 #include "runtime/ledger/plan.hpp"
+#include "runtime/messages/judgement.hpp"
 
 #include <cstdint>
 #include <string>
@@ -71,6 +72,8 @@ struct connect_order {
   /// The evaluation after this epoch is still to be done; 0 = none.
   epoch_number evaluate{};
   bool paused = false; // stand still before the first step
+  /// Of the evaluations before; at a switch who sends the state tells it.
+  judgement judged = {};
 };
 
 /// Stop every generation up to `level`, apply nothing more, say what you hold.

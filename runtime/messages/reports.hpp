@@ -92,10 +92,12 @@ struct worker_finished {
   worker_id worker{};
   ballast::generation generation{};
   step_number step{};
-  bool stopped = false;       // on request, before the last epoch's end
-  std::string weights_digest; // empty: alone, so nobody has to agree
+  bool stopped = false;         // on request, before the last epoch's end
+  std::string weights_digest;   // empty: alone, so nobody has to agree
+  std::string best_digest = {}; // likewise, of what keep.best kept
   auto fields() {
-    return std::tie(worker, generation, step, stopped, weights_digest);
+    return std::tie(worker, generation, step, stopped, weights_digest,
+                    best_digest);
   }
 };
 

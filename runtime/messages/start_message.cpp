@@ -19,6 +19,12 @@ std::vector<uint64_t> to_words(const start_message& in) {
     out.insert(out.end(),
                {value(one.step), value(one.epoch), value(one.plan), one.samples,
                 std::bit_cast<uint64_t>(one.loss), one.t_ns});
+  const judgement& judged = in.judged;
+  out.insert(out.end(),
+             {value(judged.judged), judged.since, uint64_t{judged.reached}});
+  for (const best_so_far& one : {judged.stop, judged.keep})
+    out.insert(out.end(), {value(one.epoch), value(one.step),
+                           std::bit_cast<uint64_t>(one.value)});
   return out;
 }
 
@@ -71,6 +77,14 @@ std::optional<start_message> start_from_words(std::span<const uint64_t> words) {
     one.loss = std::bit_cast<double>(in.take());
     one.t_ns = in.take();
     out.records.push_back(one);
+  }
+  out.judged.judged = epoch_number{in.take()};
+  out.judged.since = in.take();
+  out.judged.reached = in.take() != 0;
+  for (best_so_far* one : {&out.judged.stop, &out.judged.keep}) {
+    one->epoch = epoch_number{in.take()};
+    one->step = step_number{in.take()};
+    one->value = std::bit_cast<double>(in.take());
   }
   if (in.missing || !in.left.empty())
     return std::nullopt;

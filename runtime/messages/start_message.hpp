@@ -4,6 +4,7 @@
 #pragma once
 
 #include "runtime/ledger/ledger.hpp"
+#include "runtime/messages/judgement.hpp"
 #include "runtime/messages/reports.hpp"
 
 #include <cstdint>
@@ -17,6 +18,7 @@ struct start_message {
   ledger::position at;
   std::vector<ledger::worker_cursor> cursors; // by rank
   std::vector<ledger::step_record> records;   // ascending
+  judgement judged = {};
 };
 
 std::vector<uint64_t> to_words(const start_message& in);

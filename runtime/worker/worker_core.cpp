@@ -163,7 +163,8 @@ std::vector<ledger::row_ref> worker_core::rows_of_leaf(uint32_t leaf) const {
 
 bool worker_core::leaves_nothing_out() const {
   const step_number here = applied_.next().step;
-  if (copies_next_ || value(here) == steps_total())
+  if (copies_next_ || value(here) == steps_total() ||
+      (config_.may_end_early && applied_.last_of_epoch()))
     return true;
   return agreed_ && agreed_->after == here &&
          (agreed_->pause || agreed_->stop ||

@@ -32,6 +32,8 @@ struct worker_core_config {
   /// later. A copy of the state is agreed on one step ahead then, so that there
   /// is nothing left to be sent when it is made.
   bool compresses = false;
+  /// An evaluation may end the run: the last step of an epoch may be the last.
+  bool may_end_early = false;
 };
 
 /// One step as this worker will do it.

@@ -72,6 +72,28 @@ TEST_F(run_record_model, stays_as_it_was_where_another_is_not_written) {
   EXPECT_TRUE(std::filesystem::is_empty(folder_ / "run" / "tmp"));
 }
 
+TEST_F(run_record_model, is_the_best_one_where_that_is_kept) {
+  end_after(9);
+  const auto of = [&](float weight, uint64_t step) {
+    const std::vector<float> values{weight};
+    const std::vector<data::tensor_view> tensors{{"weight", {1}, values}};
+    const std::string file =
+        safetensors_bytes(tensors, {{"step", std::to_string(step)}});
+    return run_models::source{
+        file.size(), [file, weight](const data::unfinished_state& into) {
+          into.write(0, file);
+          return "of " + std::to_string(int(weight));
+        }};
+  };
+  const saved_model found =
+      record_.models().publish_best(of(3, 3), step_number{3}, of(8, 8));
+  EXPECT_EQ(found.step, step_number{3});
+  EXPECT_EQ(found.weights_sha256, "of 3");
+  EXPECT_EQ(weight_in("model.safetensors"), 3);
+  EXPECT_EQ(weight_in("last/model.safetensors"), 8);
+  EXPECT_TRUE(std::filesystem::is_empty(folder_ / "run" / "tmp"));
+}
+
 TEST_F(run_record_model, takes_the_place_of_one_that_cannot_be_read) {
   end_after(7);
   const std::filesystem::path place = folder_ / "run" / "model.safetensors";

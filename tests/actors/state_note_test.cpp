@@ -121,9 +121,13 @@ TEST(hash_orders, and_their_answers_are_read_as_they_were_written) {
     ASSERT_TRUE(after);
     EXPECT_EQ(after->part, (byte_range{5, 9}));
     EXPECT_EQ(after->checked, checked);
+    EXPECT_EQ(after->image, model_blob);
+    EXPECT_EQ(read_hash_order(hash_blob({{5, 9}, checked, best_blob}))->image,
+              best_blob);
   }
-  for (const char* name : {"model/hash 5", "model/hash 5 9", "model/hash",
-                           "model/hash 9 5 plain", "model/hash 5 9 so"})
+  for (const char* name :
+       {"model", "mine/hash 5 9 plain", "model/hash 5", "model/hash 5 9",
+        "model/hash", "model/hash 9 5 plain", "model/hash 5 9 so"})
     EXPECT_FALSE(read_hash_order(name)) << name;
   const hash_answer answer =
       read_hash_answer(text_of(hash_answer{{"a", "d"}, {"b", "c"}}));

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unittest
 
-from harness.program import BALLAST, ROOT
+from harness.program import BINARY, ROOT
 from harness.run_files import read_json
 
 from ballast_test import BallastTest
@@ -19,7 +19,7 @@ class Story(BallastTest):
         folder = self.folder / "story"
         done = subprocess.run(
             [os.path.join(ROOT, "examples", "churn", "story.sh"), folder],
-            env={**os.environ, **self.environment, "BALLAST": str(BALLAST),
+            env={**os.environ, **self.environment, "BALLAST": str(BINARY),
                  "PYTHON": sys.executable},
             capture_output=True, text=True, timeout=120, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)

@@ -95,6 +95,14 @@ std::vector<example> of_the_run() {
        R"("metrics":{"r2":0.5,"mae":null,"abs_error_p50":2.0},)"
        R"("metrics_undefined":{"mae":"of no rows"},)"
        R"("metrics_error_max":{"abs_error_p50":0.25}})"},
+      {coordinator::events::evaluated{
+           epoch_number{1}, 0.5, 100, seconds(1), {}, {}, true},
+       "evaluation",
+       R"({"epoch":1,"test_loss":0.5,"test_rows":100,"ms":1000.0,)"
+       R"("best":true})"},
+      {coordinator::events::ends_early{epoch_number{3}, step_number{30},
+                                       "no better loss"},
+       "ends_early", R"({"epoch":3,"step":30,"reason":"no better loss"})"},
       {coordinator::events::undone{step_number{9}, step_number{5},
                                    "all are lost"},
        "undone", R"({"from":9,"to":5,"reason":"all are lost"})"},

@@ -50,6 +50,14 @@ TEST(progress, says_first_why_the_same_seed_may_give_other_weights) {
   EXPECT_EQ(first_line("mine-3", what), "mine-3: 1 worker, seed 7");
 }
 
+TEST(progress, names_the_best_evaluation_so_far) {
+  progress_state state = some_state();
+  state.best = "accuracy 0.91 of epoch 1";
+  EXPECT_NE(render_progress(state).find(
+                "loss 0.4312  best accuracy 0.91 of epoch 1  world 2"),
+            std::string::npos);
+}
+
 TEST(progress, leaves_out_what_is_not_known) {
   progress_state state;
   state.state = "waiting";

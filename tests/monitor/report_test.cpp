@@ -28,6 +28,10 @@ TEST(report, has_every_key_and_null_for_what_is_unknown) {
   EXPECT_TRUE(json["test_accuracy"].is_null());
   EXPECT_TRUE(json["audit"].is_null());
   EXPECT_EQ(json["recoveries"], nlohmann::ordered_json::array());
+  report.best = best_result{"loss", 2, 20, 0.5};
+  EXPECT_EQ(to_json(report)["best"].dump(),
+            R"({"metric":"loss","value":0.5,"epoch":2,"step":20})");
+  report.best.reset();
   report.reason = "worker w2 lost";
   EXPECT_EQ(keys(to_json(report)), std::string(documented) + "reason ");
 }

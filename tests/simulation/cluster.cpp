@@ -35,6 +35,10 @@ job make_job(const cluster_options& options) {
   out.elastic.grace_s = 10;
   out.elastic.respawn_limit = options.respawn_limit;
   out.checkpoint.every_steps = options.checkpoint_every;
+  if (options.judged) {
+    out.stop.metric = out.keep.best.metric = "loss";
+    out.stop.patience = 1 + options.seed % 3;
+  }
   if (options.in_memory) {
     out.checkpoint.every_s = 4;
     out.checkpoint.memory_every_s = 1;

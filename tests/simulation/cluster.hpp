@@ -37,12 +37,12 @@ private:
   struct disk_state;   // what outlives the coordinator
   struct user_state;   // what was asked for, and must come true
   struct user_request; // one of them
+  struct judging;      // of evaluations
   struct performer;    // carries out one action of the coordinator
   struct engine;       // carries out one of a worker
   struct due;          // an event and its time
   using event = std::function<void()>;
 
-  // -- time
   void after(instant delay, event what);
   instant some(int64_t least_us, int64_t most_us);
   void log(const std::string& line);

@@ -17,6 +17,7 @@ struct cluster::performer {
       set_summary summary;
       summary.origin = "o";
       summary.train_rows = me->options_.rows;
+      summary.test_rows = me->options_.judged ? 10 : 0;
       for (const ledger::chunk_info& chunk : me->set_.train)
         summary.chunk_rows.push_back(chunk.rows);
       if (me->options_.balanced)

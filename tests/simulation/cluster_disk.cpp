@@ -16,6 +16,8 @@ coordinator::past_run cluster::remembered() const {
   for (const auto& [number, one] : disk_->plans)
     out.plans.push_back(one);
   out.steps = disk_->steps;
+  for (const auto& [epoch, one] : disk_->evaluations)
+    out.test = out.evaluations.emplace_back(one);
   out.undone = disk_->history > 0;
   out.asked = disk_->asked;
   for (const auto& [file, state] : disk_->checkpoints)
@@ -85,6 +87,7 @@ void cluster::keep(const coordinator::write_event& action) {
           action.what) ||
       std::holds_alternative<coordinator::events::cannot_open>(action.what))
     last_progress_ = now_;
+  judging{*this}.told(action.what);
   const auto* effective =
       std::get_if<coordinator::events::plan_effective>(&action.what);
   const auto* dropped =
@@ -123,6 +126,8 @@ void cluster::keep(const coordinator::undo_steps& what) {
   check_undone(what);
   disk_state& disk = *disk_;
   ++disk.history;
+  std::erase_if(disk.evaluations,
+                [&](const auto& one) { return one.first >= what.epoch; });
   outcome_.undone += disk.steps.size() - value(what.to);
   disk.steps.resize(value(what.to));
   disk.steps_synced = std::min(disk.steps_synced, disk.steps.size());
@@ -159,12 +164,28 @@ void cluster::publish(const coordinator::fetch_checkpoint& copy) {
         fail("the parts of a checkpoint are of different states");
     return part_of(0);
   };
-  at_coordinator(some(1000, 60'000), [this, state, what = copy,
+  const auto best = [this, what = copy] {
+    if (what.from.empty())
+      return disk_->bests.at(what.file);
+    std::optional<lineage> found;
+    for (const auto& [process, who] : nodes_)
+      for (const coordinator::state_holder& one : what.from) {
+        if (who->id != one.who || !who->alive || !who->copy ||
+            who->copy->size() != value(what.after.step))
+          continue;
+        if (found && *found != who->copy_best)
+          fail("the parts of a checkpoint have other best parameters");
+        found = who->copy_best;
+      }
+    return found.value_or(lineage{});
+  };
+  at_coordinator(some(1000, 60'000), [this, state, best, what = copy,
                                       history = disk_->history] {
     if (!state())
       return tell_core(coordinator::checkpoint_written{
           what.after, "", {errc::unreachable, "nobody answers", {}}});
-    at_coordinator(some(100, 20'000), [this, what, history, held = *state()] {
+    at_coordinator(some(100, 20'000), [this, what, history, held = *state(),
+                                       kept = best()] {
       if (now_ < disk_->full_until)
         return tell_core(coordinator::checkpoint_written{
             what.after, "", {errc::disk_full, "the disk is full", {}}});
@@ -172,6 +193,7 @@ void cluster::publish(const coordinator::fetch_checkpoint& copy) {
         return tell_core(coordinator::checkpoint_written{
             what.after, "", {errc::stale_generation, "the run went back", {}}});
       const std::string file = disk_->keep(what, held);
+      disk_->bests[file] = kept;
       log([&] { return "checkpoint " + file; });
       // Its name is there, and perhaps nobody hears of it.
       if (crash_soon_ && !quiet())
@@ -212,6 +234,12 @@ void cluster::publish(const coordinator::fetch_model& asked) {
             saved_model{{errc::unreachable, "nobody answers", {}}, {}, {}, {}});
       last = from;
     }
+    if (options_.judged)
+      judging{*this}.check_best(what.best, last->applied.size());
+    if (last->best.size() != value(what.best))
+      fail("the best model of " + last->name + " is that of step " +
+           std::to_string(last->best.size()) + ", " + to_string(what.best) +
+           " is fetched");
     publish_parameters(last->applied);
   });
 }
@@ -231,6 +259,11 @@ void cluster::publish(const coordinator::publish_model& asked) {
     if (found == disk_->checkpoints.end())
       fail("the model is to come from " + what.checkpoint +
            ", which is not there");
+    // Of an epoch's end it may be from before the evaluation, or after it.
+    const size_t kept = disk_->bests.at(what.checkpoint).size();
+    if (kept != value(what.best) && kept != found->second.size())
+      fail("the best model in " + what.checkpoint + " is that of step " +
+           std::to_string(kept) + ", not of " + to_string(what.best));
     publish_parameters(found->second);
   });
 }

@@ -27,6 +27,8 @@ struct cluster_options {
   uint32_t leaves = 0;        // of a step of order global; 0 = order local
   uint64_t epochs = 3;
   bool compresses = false; // steps leave something out
+  /// Epochs are evaluated: the run stops in time, and keeps the best.
+  bool judged = false;
   /// Rows of a chunk have weights; those of some chunks are all 0.
   bool weighted = false;
   /// What comes of that; made by the cluster.

@@ -22,6 +22,18 @@ struct cluster::user_request {
   uint64_t number;
 };
 
+/// What workers and coordinator make of evaluations, and what they should.
+struct cluster::judging {
+  void evaluate(node_state& who, epoch_number epoch) const;
+  void keep_best(node_state& who) const;
+  bool is_over(node_state& who) const;
+  void told(const coordinator::run_event& what) const;
+  uint64_t epochs_to_do() const;
+  void check_best(step_number best, uint64_t steps) const;
+
+  cluster& in;
+};
+
 /// One process. A worker that comes back after its death is another one.
 struct cluster::node_state {
   explicit node_state(worker::link_config how) : link(how) {}
@@ -56,8 +68,11 @@ struct cluster::node_state {
   instant reported_at{};
   std::map<step_number, ledger::step_record> records; // of all that is applied
   std::optional<lineage> copy;                        // for a checkpoint
-  std::shared_ptr<group> copied_in;                   // it was made there
-  size_t copy_rank = 0;                               // of this part
+  judgement judged;
+  lineage best, copy_best; // of the parameters that are kept
+  std::vector<evaluation_report> evaluations;
+  std::shared_ptr<group> copied_in; // it was made there
+  size_t copy_rank = 0;             // of this part
   size_t copy_world = 0;
   std::optional<worker::worker_core> core;
   std::shared_ptr<group> in;
@@ -148,6 +163,8 @@ struct cluster::disk_state {
   uint64_t history = 0;    // changes where the run goes back
   lineage shown;           // what they were
   std::map<std::string, lineage> checkpoints;
+  std::map<std::string, lineage> bests;                  // in these
+  std::map<epoch_number, evaluation_report> evaluations; // that were told
   std::map<std::string, ledger::checkpoint_identity> identities;
   std::string served;
   std::vector<plan_number> told; // to be in force, in this order

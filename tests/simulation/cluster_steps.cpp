@@ -20,7 +20,11 @@ void cluster::begin(node_state& who, const connect_order& order) {
       fail(me.name + " is ready for step " + std::to_string(value(base) + 1) +
            " with " + std::to_string(me.applied.size()) +
            " steps in its parameters");
+    me.judged = me.in->order.judged;
+    judging{*this}.keep_best(me);
     announce(me, base);
+    if (value(me.in->order.evaluate) > 0)
+      judging{*this}.evaluate(me, me.in->order.evaluate);
     start_steps(me, me.in->order.paused);
   };
   bool late =
@@ -42,6 +46,12 @@ void cluster::begin(node_state& who, const connect_order& order) {
             if (late && !from.has_last_step)
               fail(from.name + " is to tell " + me.name + " of step " +
                    std::to_string(base) + ", which it received itself");
+            if (!late && value(from.judged.keep.step) <= base)
+              me.best = from.best;
+            else if (!late)
+              me.best.assign(from.applied.begin(),
+                             from.applied.begin() +
+                                 ptrdiff_t(value(in->order.judged.keep.step)));
             if (late)
               me.applied.push_back(from.applied.at(base - 1));
             else
@@ -60,6 +70,8 @@ void cluster::begin(node_state& who, const connect_order& order) {
 /// One step is drawn before the one in flight is done.
 void cluster::start_steps(node_state& who, bool paused) {
   who.ahead.clear();
+  if (judging{*this}.is_over(who))
+    return finish(who);
   if (auto first = who.core->draw())
     who.ahead.push_back(std::move(*first));
   if (!paused)
@@ -121,6 +133,7 @@ void cluster::copy_state(node_state& who) {
     return;
   who.copied_in = who.in;
   who.copy = who.applied;
+  who.copy_best = who.best;
   who.copy_rank = who.rank;
   who.copy_world = who.in->world;
   if (who.rank == 0)
@@ -133,6 +146,8 @@ void cluster::finish(node_state& who) {
   message.step = step_number{who.applied.size()};
   message.stopped = who.core->stopped();
   message.weights_digest = std::to_string(who.applied.size());
+  message.best_digest = std::to_string(who.best.size());
+  (void)judging{*this}.is_over(who); // and what is kept is right
   log([&] {
     return who.name + " has finished after step " + to_string(message.step);
   });
@@ -232,6 +247,8 @@ void cluster::completed(node_state& who, size_t step, bool broken) {
   // Its heart tells of all steps, at the latest with the next heartbeats.
   if (random_.one_in(3) || now_ - who.reported_at > std::chrono::seconds(2))
     report(who);
+  if (end.epoch_ended)
+    judging{*this}.evaluate(who, who.drawn->at.epoch);
   if (end.left) {
     if (who.unsent)
       fail(who.name + " leaves with something that it has not sent");
@@ -248,8 +265,11 @@ void cluster::completed(node_state& who, size_t step, bool broken) {
     who.fresh = now;
     ++outcome_.moves;
   }
-  if (end.finish)
+  if (end.finish || (end.epoch_ended && judging{*this}.is_over(who))) {
+    if (who.unsent)
+      fail(who.name + " ends with something that it has not sent");
     return finish(who);
+  }
   if (end.pause) {
     who.standing = true;
     log([&] { return who.name + " stands still"; });

@@ -153,6 +153,14 @@ TEST(simulation, every_row_is_used_once_whatever_dies) {
   run_all(1, {}, [](cluster_options&) {});
 }
 
+TEST(simulation, a_run_stops_in_time_and_keeps_the_best_whatever_dies) {
+  run_all(2, {}, [](cluster_options& options) {
+    options.judged = true;
+    options.epochs += 10;
+    options.power_cuts = options.seed % 3 == 0;
+  });
+}
+
 // Long enough for what was asked for to come true.
 cluster_options& longer(cluster_options& options) {
   options.epochs += 12;

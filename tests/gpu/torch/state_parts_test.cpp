@@ -43,6 +43,20 @@ TEST(state_parts, name_each_tensor_once_and_cover_every_value) {
   EXPECT_EQ(values[state_part::kind::optimizer], 2 * memory.count);
   EXPECT_GT(values[state_part::kind::buffer], 0u);
   EXPECT_TRUE(names.contains("optimizer/exp_avg"));
+  EXPECT_EQ(values[state_part::kind::best], 0u);
+
+  const size_t buffers = values[state_part::kind::buffer];
+  memory.best = collectives::zeroed_floats(memory.count);
+  memory.best_buffers = collectives::zeroed_floats(buffers);
+  size_t kept = 0;
+  for (const state_part& part :
+       state_parts(*net, *update, memory, cpu_device()))
+    if (part.what == state_part::kind::best)
+      for (const part_tensor& one : part.tensors) {
+        kept += one.count;
+        EXPECT_TRUE(names.contains(one.name.substr(5))) << one.name;
+      }
+  EXPECT_EQ(kept, memory.count + buffers);
 }
 
 } // namespace

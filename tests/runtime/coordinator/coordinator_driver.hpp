@@ -156,7 +156,7 @@ public:
   set_summary set() {
     set_summary out;
     out.origin = "origin";
-    out.train_rows = 100;
+    out.train_rows = 100, out.test_rows = test_rows;
     out.classes = 2;
     out.chunk_rows = std::vector<uint32_t>(10, 10);
     return out;
@@ -188,7 +188,7 @@ public:
 
   played_coordinator core;
   instant now{};
-  uint64_t batch = 50, chunk_bytes = 0;
+  uint64_t batch = 50, chunk_bytes = 0, test_rows = 0;
   checkpoint_spec checkpoint;
   std::function<void(job&)> more;           // what else a job says
   std::function<void(worker_hello&)> dress; // what else a node says

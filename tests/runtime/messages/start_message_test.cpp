@@ -11,6 +11,11 @@ start_message example() {
   out.cursors = {{worker_id{3}, 7, {1, 0, 6}, 42}, {worker_id{5}, 0, {}, 1}};
   out.records = {
       {step_number{8}, epoch_number{2}, plan_number{4}, 50, 0.25, 9}};
+  out.judged = {epoch_number{7},
+                {epoch_number{4}, step_number{40}, 0.5},
+                3,
+                true,
+                {epoch_number{5}, step_number{50}, -1}};
   return out;
 }
 
@@ -23,6 +28,7 @@ TEST(start_message, comes_back_from_its_words) {
   ASSERT_EQ(out->records.size(), 1u);
   EXPECT_EQ(out->records[0].step, in.records[0].step);
   EXPECT_EQ(out->records[0].loss, in.records[0].loss);
+  EXPECT_EQ(out->judged, in.judged);
 }
 
 TEST(start_message, is_refused_at_every_length_but_its_own) {

@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""Goal: a run that stops in time ends with the best model of its whole curve,
+and at the same step whatever dies meanwhile. Method: tables of noise, which a
+model learns by heart; the loss of the model that comes out is computed once more
+with numpy, and by `ballast evaluate`; with order global and reduction canonical
+the bits of a run under kills are those of a run that nothing disturbs.
+
+usage: stop_in_time.py [Curves|Alike|... ...] [--long]
+"""
+import json
+import os
+import random
+import signal
+import sys
+import unittest
+
+import numpy
+
+from harness.jobs import merged
+from harness.run_files import read_json, read_lines
+from harness.waiting import wait_until
+
+from model_metrics import table
+from replay import read_safetensors as tensors_of
+from takeover import Takeover
+
+LONG = "--long" in sys.argv
+SEEDS = 100 if LONG else 20
+WIDTH = 12
+
+
+def noise(seed, rows):
+    """Labels that the first column says a little of."""
+    rng = random.Random(seed)
+    x = [[rng.gauss(0, 1) for _ in range(WIDTH)] for _ in range(rows)]
+    y = [int(row[0] + rng.gauss(0, 2) > 0) for row in x]
+    return x, y
+
+
+class StopInTime(Takeover):
+    def job(self, seed, workers=1, **more):
+        source = {"format": "csv", "label": "y"}
+        self.train = self.write(f"train-{seed}.csv", table(*noise(seed, 60)))
+        self.rows = noise(seed + 1000, 80)
+        self.test = self.write(f"test-{seed}.csv", table(*self.rows))
+        return merged({
+            "name": "overfits", "seed": seed,
+            "data": {"train": {**source, "uri": str(self.train)},
+                     "test": {**source, "uri": str(self.test)},
+                     "chunk_rows": 10},
+            "model": {"kind": "logistic"},
+            "train": {"epochs": 100, "global_batch": 30,
+                      "optimizer": {"kind": "adam", "lr": 0.1}},
+            "evaluate": {"metrics": ["accuracy"]},
+            "stop": {"metric": "loss", "patience": 4},
+            "keep": {"best": {"metric": "loss"}},
+            "elastic": {"workers": workers, "heartbeat_ms": 1000}}, more)
+
+    def curve(self, run):
+        """epoch -> loss of the test part, each epoch once."""
+        found = [e for e in read_lines(run / "events.jsonl")
+                 if e["kind"] == "evaluation"]
+        out = {e["epoch"]: e["test_loss"] for e in found}
+        self.assertEqual(sorted(out), list(range(1, len(out) + 1)))
+        return out
+
+    def loss_of(self, model):
+        """Of a logistic model, over all test rows."""
+        of = tensors_of(model)
+        weight, bias = (of[next(n for n in of if n.endswith(end))]
+                        for end in ("weight", "bias"))
+        x, y = (numpy.array(one) for one in self.rows)
+        z = x @ weight.astype(float).T + bias.astype(float)
+        z = numpy.hstack([numpy.zeros_like(z), z])  # one output, of class 1
+        z -= z.max(axis=1, keepdims=True)
+        p = z - numpy.log(numpy.exp(z).sum(axis=1, keepdims=True))
+        return -p[range(len(y)), y].mean()
+
+    def expect_best(self, run, patience=4):
+        """The report and the model are those of the best epoch."""
+        curve = self.curve(run)
+        report = read_json(run / "report.json")
+        best = min(curve, key=lambda epoch: (curve[epoch], epoch))
+        steps = report["steps"] // len(curve)
+        self.assertEqual(report["best"], {
+            "metric": "loss", "value": curve[best], "epoch": best,
+            "step": best * steps})
+        self.assertEqual(report["model_step"], best * steps)
+        self.assertEqual(report["state"], "done")
+        self.assertEqual(max(curve), best + patience)
+        self.assertIn(f"no better loss in {patience} evaluations",
+                      report["reason"])
+        return curve, best
+
+
+class Curves(StopInTime):
+    def test_the_model_is_the_best_of_the_whole_curve(self):
+        for seed in range(1, SEEDS + 1):
+            with self.subTest(seed=seed):
+                run = self.run_job(self.job(seed))
+                curve, best = self.expect_best(run)
+                self.assertLess(max(curve), 100)
+                model = run / "model.safetensors"
+                self.assertAlmostEqual(self.loss_of(model), curve[best], 6)
+                last = run / "last" / "model.safetensors"
+                self.assertAlmostEqual(self.loss_of(last), curve[max(curve)],
+                                       6)
+                if seed <= 2:
+                    self.evaluated_alike(run, curve[best])
+
+    def evaluated_alike(self, run, loss):
+        found = json.loads(self.ballast("evaluate", run, "--data", self.test,
+                                        "--json").out)
+        self.assertEqual(found["loss"], loss, found)
+        self.assertEqual(self.audit(run)["lost"], 0)
+
+    def test_a_target_ends_it_and_a_metric_keeps_it(self):
+        run = self.run_job(self.job(
+            1, stop={"metric": "accuracy", "patience": None, "target": 0.5},
+            keep={"best": {"metric": "accuracy"}}))
+        report = read_json(run / "report.json")
+        self.assertIn("accuracy is at least 0.5 after epoch", report["reason"])
+        self.assertGreaterEqual(report["best"]["value"], 0.5)
+
+    def test_the_time_is_over(self):
+        job = self.job(1, stop={"patience": None, "max_minutes": 0.005},
+                       train={"epochs": 1000000})
+        run = self.run_job(job)
+        report = read_json(run / "report.json")
+        self.assertEqual(report["state"], "stopped")
+        self.assertIn("stop.max_minutes", report["reason"])
+        again = self.start("run", "--resume", run, "--no-progress", "--set",
+                           "/stop/max_minutes=0.008")
+        self.assertEqual(again.wait(60), 0, again)
+        more = read_json(run / "report.json")
+        self.assertGreater(more["steps"], report["steps"])
+        self.assertEqual(more["best"]["step"], more["model_step"])
+
+    def test_what_cannot_be_looked_at_is_refused(self):
+        job = self.job(1)
+        del job["data"]["test"], job["keep"], job["evaluate"]
+        job["data"]["test_fraction"] = 0
+        path = self.write("bad.json", job)
+        run = self.folder / "never"
+        self.refused(2, "/stop/patience", "run", path, "--run-dir", run)
+        self.assertFalse(run.exists())
+
+
+class Alike(StopInTime):
+    """The best epoch is an early one; the patience lasts for seconds."""
+
+    PATIENCE = 300
+
+    def canonical(self, workers):
+        return self.job(
+            3, workers, model={"kind": "mlp", "hidden": [32]},
+            train={"epochs": 5000, "order": "global", "reduction": "canonical",
+                   "leaves": 4, "optimizer": {"kind": "adam", "lr": 0.02}},
+            stop={"patience": self.PATIENCE}, faults=True,
+            checkpoint={"every_steps": 25, "every_s": 0})
+
+    def outcome(self, run):
+        curve, best = self.expect_best(run, self.PATIENCE)
+        self.audit(run)
+        report = read_json(run / "report.json")
+        last = run / "last" / "model.safetensors"
+        return (best, curve, report["weights_sha256"], report["steps"],
+                {name: one.tobytes() for name, one in tensors_of(last).items()})
+
+    def middle(self, run):
+        """Behind the best epoch, and long before the end."""
+        wait_until(lambda: self.committed(run) > self.PATIENCE, "its middle")
+
+    def test_it_ends_alike_whatever_dies(self):
+        expected = self.outcome(self.run_job(self.canonical(1)))
+        self.assertLess(expected[0], self.PATIENCE / 3)
+        self.assertEqual(self.outcome(self.run_job(self.canonical(3))),
+                         expected)
+        for kill in (self.a_worker, self.the_coordinator, self.all):
+            with self.subTest(kill.__name__):
+                job = self.canonical(2)
+                one, run = self.begin(job)
+                self.middle(run)
+                one = kill(one, run, job)
+                self.assertEqual(one.wait(90), 0, one)
+                self.assertEqual(self.outcome(run), expected)
+
+    def a_worker(self, one, run, _):
+        os.kill(self.workers(run)[0]["pid"], signal.SIGKILL)
+        return one
+
+    def the_coordinator(self, one, run, _):
+        self.kill(self.coordinator(run))
+        return one
+
+    def all(self, one, run, job):
+        self.kill_all(one)
+        return self.resume(job, run)
+
+    def test_a_stopped_run_goes_on_to_the_same_end(self):
+        expected = self.outcome(self.run_job(self.canonical(1)))
+        job = self.canonical(2)
+        one, run = self.begin(job)
+        self.middle(run)
+        one.signal(signal.SIGINT)
+        self.assertEqual(one.wait(60), 130, one)
+        report = read_json(run / "report.json")
+        self.assertEqual(report["model_step"], report["best"]["step"])
+        again = self.resume(job, run)
+        self.assertEqual(again.wait(90), 0, again)
+        self.assertEqual(self.outcome(run), expected)
+        found = self.ballast("audit", run, "--replay", seconds=120)
+        self.assertIn("the same bits", found.out)
+        again = self.resume(job, run)
+        self.assertNotEqual(again.wait(30), 0)
+        self.assertIn("is done", again.last_line)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[a for a in sys.argv if a != "--long"])
