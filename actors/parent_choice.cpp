@@ -90,20 +90,6 @@ parent_choice chosen_checkpoint(const fs::path& folder, step_number step) {
                 to_string(step) + "; " + steps_there(all));
 }
 
-/// The step in "step-120.safetensors"; 0: it is no such name.
-uint64_t step_in_name(const fs::path& file) {
-  const std::string name = file.filename().string();
-  constexpr std::string_view begin = "step-", end = ".safetensors";
-  if (!name.starts_with(begin) || !name.ends_with(end) ||
-      name.size() <= begin.size() + end.size())
-    return 0;
-  const char* from = name.data() + begin.size();
-  const char* to = name.data() + name.size() - end.size();
-  uint64_t out = 0;
-  const auto read = std::from_chars(from, to, out);
-  return read.ec == std::errc() && read.ptr == to ? out : 0;
-}
-
 bool keeps_best(const fs::path& folder) {
   const json job = store::read_json_file(folder / "job.json");
   const json::json_pointer metric("/keep/best/metric");
@@ -111,28 +97,24 @@ bool keeps_best(const fs::path& folder) {
          job[metric] != "";
 }
 
-/// While a run goes on it lies in best/; that of a run that is over is its
-/// model.
+/// Once it is over its model is the best one; before, checkpoints have that
+/// beside the newest state.
 parent_choice best_of_run(const fs::path& folder) {
   if (!keeps_best(folder))
     refuse_parent(
         printed(folder) +
         " kept no best model: its job has no /keep/best/metric; expected a "
         "step behind the '@', or nothing");
-  fs::path best;
-  uint64_t newest = 0;
-  std::error_code none;
-  for (const auto& entry : fs::directory_iterator(folder / "best", none))
-    if (const uint64_t step = step_in_name(entry.path()); step > newest) {
-      newest = step;
-      best = entry.path();
-    }
-  if (best.empty())
-    best = folder / model_file_name;
-  if (!is_parent_file(best))
+  const json report = store::read_json_file(folder / "report.json");
+  if (!report.is_object() || !is_parent_file(folder / model_file_name))
     refuse_parent(printed(folder) +
-                  " has no best model yet: no evaluation of it was saved");
-  return {best, folder, false};
+                  " goes on, or was killed: what is its best model is known "
+                  "once it has ended; expected `ballast ctl stop` or `ballast "
+                  "run --resume` first, or the step of a checkpoint");
+  if (!report.contains("best"))
+    refuse_parent(printed(folder) +
+                  " has no best model: it ended before its first evaluation");
+  return {folder / model_file_name, folder, false};
 }
 
 parent_choice newest_of_run(const fs::path& folder) {
@@ -175,13 +157,16 @@ uint64_t number_of_metadata(const data::weights_file& file,
 bool is_optimizers(const data::tensor_place& one) {
   return one.name.starts_with(data::optimizer_prefix);
 }
+bool is_models(const data::tensor_place& one) {
+  return !is_optimizers(one) && !one.name.starts_with(data::best_prefix);
+}
 
 /// As weights_sha256() has it, tensor by tensor.
 std::string parameters_sha256_of(const data::weights_file& file) {
   const std::set<std::string> buffers = buffers_in(file);
   std::vector<const data::tensor_place*> parameters;
   for (const data::tensor_place& one : file.tensors())
-    if (!is_optimizers(one) && !buffers.contains(one.name))
+    if (is_models(one) && !buffers.contains(one.name))
       parameters.push_back(&one);
   std::ranges::sort(parameters, {}, &data::tensor_place::name);
   data::sha256 hash;

@@ -10,10 +10,12 @@
 #include "store/json_file.hpp"
 #include "store/refuse_file.hpp"
 
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace ballast::data {
 
@@ -62,6 +64,29 @@ json without_chunks(json set) {
   return set;
 }
 
+/// The report with the evaluation of that model, where it is not the last one
+/// (keep.best); without any where that is not told.
+json judged_as_kept(json report, const fs::path& run) {
+  const json best = report.value("best", json());
+  if (!best.is_object() ||
+      best.value("step", json()) != report.value("model_step", json(0)))
+    return report;
+  report.erase("test_loss");
+  report.erase("test_metrics");
+  std::ifstream events(run / "events.jsonl");
+  for (std::string line; std::getline(events, line);) {
+    if (line.find("\"evaluation\"") == std::string::npos)
+      continue;
+    const json one = json::parse(line, nullptr, false);
+    if (!one.is_object() || one.value("kind", "") != "evaluation" ||
+        one.value("epoch", json()) != best.value("epoch", json()))
+      continue;
+    report["test_loss"] = one.value("test_loss", json());
+    report["test_metrics"] = one.value("metrics", json());
+  }
+  return report;
+}
+
 /// Numbers that a model's file holds; its values are not read.
 uint64_t parameters_in(const fs::path& file) {
   const uint64_t bytes = fs::file_size(file);
@@ -98,6 +123,7 @@ void write_model_folder(const fs::path& run, const fs::path& place,
   json report = store::read_json_file(run / "report.json");
   if (!report.is_object())
     report = json::object();
+  report = judged_as_kept(std::move(report), run);
   const card_facts facts{job, set, report,
                          parameters_in(run / parameters_name)};
   const nlohmann::ordered_json card = model_card(facts);

@@ -218,6 +218,30 @@ class Optimizers(GoOn):
                             "/train/optimizer/kind=adam")
 
 
+class FromTheBest(GoOn):
+    def test_its_parameters_and_not_those_that_lie_beside_it(self):
+        kept = {"keep": {"best": {"metric": "loss"}},
+                "train": {"optimizer": {"lr": 0.5}}}  # it gets worse again
+        parent = self.parent(**kept)
+        report = read_json(parent / "report.json")
+        self.assertLess(report["model_step"], report["steps"])
+        run = self.branch(f"{parent}@best", "--set", "/train/epochs=1")
+        self.assertEqual(
+            read_json(run / "report.json")["parent"],
+            {"run": parent.name, "step": report["best"]["step"],
+             "sha256": report["weights_sha256"]})
+        # A checkpoint has the best ones beside its own.
+        step = steps_of(parent)[-1]
+        there = {name: value for name, value in
+                 weights_of(self.state(parent, step)).items()
+                 if not name.startswith("best/")}
+        run = self.branch(f"{parent}@{step}", "--set", "/train/epochs=1")
+        self.assertEqual(read_json(run / "report.json")["parent"]["sha256"],
+                         sha256_of(there))
+        os.remove(parent / "report.json")
+        self.refused_branch("known once it has ended", f"{parent}@best")
+
+
 class BadInput(GoOn):
     def test_is_refused_by_its_field_and_leaves_nothing(self):
         parent = self.parent()

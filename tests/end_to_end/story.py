@@ -32,6 +32,10 @@ class Story(BallastTest):
         self.assertGreater(found["balanced_accuracy"], 0.7)
         self.assertLess(first["steps"], 50 * 200)
         self.assertEqual(second["parent"]["sha256"], first["weights_sha256"])
+        card = read_json(folder / "first" / "model" / "card.json")
+        self.assertEqual(card["metrics"]["average_precision"],
+                         first["best"]["value"])
+        self.assertEqual(card["step"], first["best"]["step"])
         with open(folder / "answers.csv", encoding="utf-8") as file:
             self.assertEqual(sum(1 for _ in csv.DictReader(file)), 2000)
         self.assertIn("who calls often leaves with probability", done.stdout)
