@@ -98,6 +98,22 @@ void print_metrics(const nlohmann::json& report) {
     std::printf("  %-14s %s\n", "test metrics", out.c_str());
 }
 
+/// Which epoch the model is of, or would have been, and why no more follow.
+void print_course(const nlohmann::json& report) {
+  if (report.contains("best")) {
+    const nlohmann::json& best = report["best"];
+    std::printf("  %-14s %s %.4g, after epoch %llu%s\n", "best",
+                best.value("metric", "").c_str(), best.value("value", 0.0),
+                best.value("epoch", 0ull),
+                best["step"] == report.value("model_step", nlohmann::json())
+                    ? ", which is the model"
+                    : "");
+  }
+  const std::string reason = report.value("reason", "");
+  if (report.value("state", "") == "done" && !reason.empty())
+    std::printf("  %-14s %s\n", "ended early", reason.c_str());
+}
+
 void print_summary(const outcome& how) {
   const nlohmann::json& report = how.report;
   if (!report.is_object())
@@ -117,6 +133,7 @@ void print_summary(const outcome& how) {
   number("test_loss", "test loss");
   number("test_accuracy", "test accuracy");
   print_metrics(report);
+  print_course(report);
   if (report.contains("importance"))
     print_importance(report["importance"]);
   if (report.contains("audit") && report["audit"].is_object())

@@ -55,7 +55,7 @@ void on(coordinator_parts& p, data_prepared what, instant now) {
       ledger::run_identity(p.config.token, spec.name), spec.job.seed,
       spec.batch(), spec.set.content_id, spec.leaves());
   p.run.steps.begin(lineage, judge(spec.job));
-  p.run.copies.begin(lineage);
+  p.run.copies.restore({p.run.steps.here()});
   p.out.put(apply_balance{p.run.requests.standing().balance_of(spec.job)});
   if (std::optional<past_run> past = std::exchange(s->past, std::nullopt))
     return restore(p, std::move(*past), now);

@@ -111,6 +111,15 @@ void checkpoints::copied(step_number step, generation by,
     copies_.try_emplace(step, here);
 }
 
+void checkpoints::evaluated(const evaluation_report& found, step_number end,
+                            const judge& by) {
+  for (auto& [step, one] : copies_)
+    if (step > end && one.tally.judged.judged < found.epoch) {
+      by.hear(one.tally.judged, found, end);
+      one.tally.test = found;
+    }
+}
+
 void checkpoints::forget_copies() {
   copies_.clear();
   copied_.reset();

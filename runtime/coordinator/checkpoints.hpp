@@ -15,6 +15,7 @@
 #include "runtime/coordinator/generation_state.hpp"
 #include "runtime/coordinator/outbox.hpp"
 #include "runtime/coordinator/run_tally.hpp"
+#include "runtime/messages/judge.hpp"
 
 #include <map>
 #include <optional>
@@ -35,9 +36,7 @@ public:
   const restart_point* in_memory() const;
   /// 0: none yet. Nothing: none is there, and none will be.
   std::optional<step_number> newest_in_memory() const;
-  /// `lineage`: before the first step.
-  void begin(uint64_t lineage) { points_.front().tally.lineage = lineage; }
-  /// Of an earlier life.
+  /// Of an earlier life, or the first one, which knows the lineage.
   void restore(std::vector<restart_point> points) {
     points_ = std::move(points);
   }
@@ -72,6 +71,9 @@ public:
   void copied(step_number step, generation by, const restart_point& here);
   /// A copy of `here` is to come, of a step that no worker may go behind.
   void remember(const restart_point& here) { copies_[here.step()] = here; }
+  /// News of the evaluation after step `end`: it may come after later steps.
+  void evaluated(const evaluation_report& found, step_number end,
+                 const judge& by);
   /// As soon as possible.
   void want() { wanted_ = true; }
   bool wanted() const { return wanted_; }

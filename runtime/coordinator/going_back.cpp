@@ -1,5 +1,6 @@
 /// Copies of the training state, and the way back to one: because no worker is
 /// left that holds the newest state, or because all of them leave.
+#include "runtime/coordinator/judging.hpp"
 #include "runtime/coordinator/transitions.hpp"
 
 #include <algorithm>
@@ -72,7 +73,7 @@ void fetch_copy(coordinator_parts& p) {
   const bool owes = owes_copy(p);
   const bool lost = p.run.copies.fetch(
       p.out, *members,
-      {.committed = p.run.steps.last().step,
+      {.committed = judged_up_to(p),
        .connected =
            members->all_loaded() &&
            std::all_of(members->workers.begin(), members->workers.end(),

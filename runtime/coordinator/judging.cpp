@@ -23,10 +23,10 @@ judgement judged_now(const coordinator_parts& p) {
 void note_evaluation(coordinator_parts& p, const evaluation_report& report) {
   const run_spec& spec = p.run.spec;
   const judge by(spec.job);
+  judgement so_far = judged_at(p, step_number{UINT64_MAX});
   if (!p.run.steps.evaluated(report))
     return;
   const step_number end = spec.end_of(report.epoch);
-  judgement so_far = judged_at(p, step_number{value(end) - 1});
   const bool last = value(report.epoch) == spec.job.train.epochs;
   events::evaluated told{report.epoch, report.loss, report.rows,
                          std::chrono::nanoseconds(report.wall_ns)};
@@ -39,6 +39,19 @@ void note_evaluation(coordinator_parts& p, const evaluation_report& report) {
                            std::max(p.ticked, instant{0}));
   if (const std::string why = by.over(so_far); !why.empty() && !last)
     p.out.tell(events::ends_early{report.epoch, end, why});
+  if (!by.judges())
+    return;
+  p.run.copies.evaluated(report, end, by);
+  fetch_copy(p);
+}
+
+step_number judged_up_to(const coordinator_parts& p) {
+  const run_tally& tally = p.run.steps.tally();
+  const uint64_t ended = value(tally.last.epoch) - 1;
+  if (!judge(p.run.spec.job).judges() || value(tally.last.step) == 0 ||
+      ended == 0 || (tally.test && value(tally.test->epoch) >= ended))
+    return tally.last.step;
+  return p.run.spec.end_of(epoch_number{ended});
 }
 
 std::string why_early(const coordinator_parts& p) {

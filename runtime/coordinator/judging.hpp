@@ -14,6 +14,10 @@ judgement judged_at(const coordinator_parts& p, step_number base);
 /// Of the newest committed one.
 judgement judged_now(const coordinator_parts& p);
 
+/// The newest committed step whose state knows of no evaluation that is not
+/// known here: reports of steps may overtake one.
+step_number judged_up_to(const coordinator_parts& p);
+
 /// A worker's news of an evaluation.
 void note_evaluation(coordinator_parts& p, const evaluation_report& report);
 /// stop.max_minutes of committed steps are over: stops like a user.

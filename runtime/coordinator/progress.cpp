@@ -121,7 +121,10 @@ bool progress::evaluated(const evaluation_report& report) {
     return false;
   tally_.test = report;
   tally_.evaluated_ns += report.wall_ns;
-  if (judge_.judges())
+  if (judge_.judges() && report.epoch < tally_.last.epoch) // it comes late
+    judge_.hear(tally_.judged, report,
+                step_number{value(report.epoch) * book_->steps_per_epoch()});
+  else if (judge_.judges())
     tally_.unjudged.push_back(report);
   return true;
 }

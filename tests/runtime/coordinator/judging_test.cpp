@@ -122,6 +122,22 @@ TEST_F(judging, goes_back_to_a_point_without_the_evaluations_behind_it) {
   EXPECT_EQ(d_.core.run().steps.here().tally.judged.keep.step, step_number{4});
 }
 
+/// And may come after those of later steps, whose states know of it.
+TEST_F(judging, saves_no_state_that_knows_of_an_evaluation_that_is_missing) {
+  d_.checkpoint.every_steps = 3;
+  d_.train({"w1"});
+  d_.apply_steps(3);
+  EXPECT_THAT(pick<fetch_checkpoint>(d_.core.take(
+                  state_copied{d_.workers[0], generation{1}, step_number{3}})),
+              IsEmpty());
+  const auto fetch = pick<fetch_checkpoint>(evaluated(1, 3));
+  ASSERT_THAT(fetch, SizeIs(1));
+  d_.core.take(checkpoint_written{fetch[0].after, "step-3", {}}, d_.now);
+  EXPECT_EQ(d_.core.run().copies.newest().tally.judged.keep.step,
+            step_number{2});
+  EXPECT_EQ(d_.core.run().steps.here().tally.judged.keep.step, step_number{2});
+}
+
 TEST_F(judging, tells_a_new_generation_what_was_found_before_it) {
   d_.train({"w1", "w2"});
   EXPECT_EQ(pick<send_connect>(d_.loaded).at(0).what.judged, judgement{});
