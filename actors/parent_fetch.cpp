@@ -29,6 +29,11 @@ public:
                                             parent_deadline)) {
     watch_.given_up = how.given_up;
   }
+  /// A part may come before the wait for it asks.
+  void check_wanted() const {
+    if (watch_.given_up && watch_.given_up())
+      throw ballast_error(errc::stopped, "the model is wanted no more");
+  }
   std::string blob(const std::string& name) {
     return client_->fetch_blob(name, watch_);
   }
@@ -74,6 +79,7 @@ unique_fd copy_of(parent_client& origin, const parent_about& about) {
   if (!out)
     no_room_for_copy(about.bytes);
   for (uint64_t at = 0; at < about.bytes;) {
+    origin.check_wanted();
     const std::string part = origin.blob(piece_name(parent_part_blob, at));
     if (part.empty())
       throw ballast_error(errc::invalid_data, about.file + " ends at byte " +

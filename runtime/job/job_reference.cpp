@@ -51,6 +51,10 @@ const section sections[] = {
      "hold whole rows: splits by\nfeature (vertical ones) have no place "
      "here."},
     {"/model", "`model`", ""},
+    {"/init", "`init`",
+     "What the run begins with in place of parameters that `seed` makes, and "
+     "what of them it leaves alone:\n"
+     "[go-on-from-a-model.md](go-on-from-a-model.md)."},
     {"/train", "`train`", ""},
     {"/train/optimizer", "`train.optimizer`", ""},
     {"/train/schedule", "`train.schedule`", ""},

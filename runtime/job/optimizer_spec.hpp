@@ -19,7 +19,7 @@ struct optimizer_spec {
   double eps = 1e-8;
   /// Factors of the learning rate of some parameters, numbers as text, by
   /// pattern of their names.
-  std::map<std::string, std::string> lr_of;
+  std::map<std::string, std::string> lr_of = {};
 };
 
 struct schedule_spec {

@@ -110,6 +110,34 @@ TEST_F(cuda_devices, update_as_the_cpu_does) {
     }
 }
 
+/// Ranges that begin anywhere, so that no register's worth of them is aligned.
+TEST_F(cuda_devices, update_ranges_of_an_arena_as_the_cpu_does) {
+  const size_t count = 10007;
+  const update_groups some{
+      {{0, 1001, 1}, {5002, 5005, 3}}, {{1001, 4001, 1}}, 2};
+  for (const optimizer_spec& spec :
+       {optimizer_spec{.kind = optimizer_kind::sgd, .lr = 0.1, .momentum = 0.9},
+        optimizer_spec{
+            .kind = optimizer_kind::adamw, .lr = 0.01, .weight_decay = 0.1}}) {
+    auto p = device_->allocate(count, *backend_);
+    auto g = device_->allocate(count, *backend_);
+    auto there = device_->make_optimizer(spec, count, *backend_);
+    auto here = make_optimizer(spec, count);
+    there->arrange(some);
+    here->arrange(some);
+    std::vector<float> values = noise(count, 3);
+    const std::vector<float> gradient = noise(count, 11);
+    device_->upload(p.get(), values.data(), count);
+    device_->upload(g.get(), gradient.data(), count);
+    here->apply_clipped(values, gradient, 0.125, {}, spec.lr, 1);
+    there->apply_clipped({p.get(), count}, {g.get(), count}, 0.125, {}, spec.lr,
+                         1);
+    device_->finish();
+    expect_equal_bits(values_of(p.get(), count), values,
+                      to_string(spec.kind).c_str());
+  }
+}
+
 TEST_F(cuda_devices, bring_batches_that_grow_and_shrink) {
   for (uint32_t rows : {3u, 100u, 1u, 0u, 7u}) {
     const std::vector<float> features = noise(size_t(rows) * 5, rows);
