@@ -36,6 +36,9 @@ protected:
   void say_job(const std::string& text) {
     std::ofstream(run_ / "job.json") << text;
   }
+  void say_report(const std::string& text) {
+    std::ofstream(run_ / "report.json") << text;
+  }
   data::safetensors_image state(uint64_t step) {
     values_[0] = float(step);
     return data::image_of({{"weight", {2, 3}, values_},
@@ -131,16 +134,18 @@ TEST_F(parent_of_a_run, that_kept_no_best_model_is_refused) {
               HasSubstr("kept no best model"));
   say_job(R"({"keep": {"best": {"metric": "loss"}}})");
   EXPECT_THAT(refused(run_.string() + "@best").message,
-              HasSubstr("has no best model yet"));
+              HasSubstr("known once it has ended"));
+  write_model(run_ / "model.safetensors", 4);
+  say_report("{}");
+  EXPECT_THAT(refused(run_.string() + "@best").message,
+              HasSubstr("ended before its first evaluation"));
 }
 
 TEST_F(parent_of_a_run, is_its_best_model_where_it_was_kept) {
   say_job(R"({"keep": {"best": {"metric": "loss"}}})");
   write_model(run_ / "model.safetensors", 4);
+  say_report(R"({"best": {"step": 4}})");
   EXPECT_EQ(found(run_.string() + "@best").step, step_number{4});
-  write_model(run_ / "best" / "step-8.safetensors", 8);
-  write_model(run_ / "best" / "step-12.safetensors", 12);
-  EXPECT_EQ(found(run_.string() + "@best").step, step_number{12});
 }
 
 TEST_F(parent_of_a_run, that_was_damaged_or_cut_is_refused) {
