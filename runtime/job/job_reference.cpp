@@ -70,6 +70,9 @@ const section sections[] = {
     {"/checkpoint", "`checkpoint`", ""},
     {"/verify", "`verify`", ""},
     {"/evaluate", "`evaluate`", ""},
+    {"/stop", "`stop`", "See [stopping.md](stopping.md)."},
+    {"/keep/best", "`keep.best`", ""},
+    {"/init", "`init`", ""},
 };
 
 /// Escapes text for a table cell.
