@@ -72,7 +72,6 @@ const section sections[] = {
     {"/evaluate", "`evaluate`", ""},
     {"/stop", "`stop`", "See [stopping.md](stopping.md)."},
     {"/keep/best", "`keep.best`", ""},
-    {"/init", "`init`", ""},
 };
 
 /// Escapes text for a table cell.
