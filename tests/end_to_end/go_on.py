@@ -220,8 +220,8 @@ class Optimizers(GoOn):
 
 class FromTheBest(GoOn):
     def test_its_parameters_and_not_those_that_lie_beside_it(self):
-        kept = {"keep": {"best": {"metric": "loss"}},
-                "train": {"optimizer": {"lr": 0.5}}}  # it gets worse again
+        # The worst one, so that it is not the last.
+        kept = {"keep": {"best": {"metric": "loss", "mode": "max"}}}
         parent = self.parent(**kept)
         report = read_json(parent / "report.json")
         self.assertLess(report["model_step"], report["steps"])
