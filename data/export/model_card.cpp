@@ -24,11 +24,11 @@ json at(const json& of, const char* pointer) {
 }
 
 /// Without what nobody said.
-void put(ordered_json& to, const char* name, json value) {
+void put(ordered_json& to, const char* name, const json& value) {
   const bool empty = value.is_null() || (value.is_string() && value == "") ||
                      (value.is_structured() && value.empty());
   if (!empty)
-    to[name] = std::move(value);
+    to[name] = value;
 }
 
 ordered_json input_of(const json& set) {

@@ -220,9 +220,10 @@ private:
          {all},
          parts,
          {{"axis", int64_t{2}}, {"num_outputs", int64_t{3}}}});
+    const int64_t head_width = width_ / heads_;
     const std::string scale = g_.constant(
         "scale", {},
-        std::vector<float>{float(1 / std::sqrt(double(width_ / heads_)))});
+        std::vector<float>{float(1 / std::sqrt(double(head_width)))});
     std::string scores = g_.node("MatMul", {by_head(parts[0], {0, 2, 1, 3}),
                                             by_head(parts[1], {0, 2, 3, 1})});
     scores = g_.node("Add", {g_.node("Mul", {scores, scale}), mask()});
