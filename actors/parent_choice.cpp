@@ -157,16 +157,13 @@ uint64_t number_of_metadata(const data::weights_file& file,
 bool is_optimizers(const data::tensor_place& one) {
   return one.name.starts_with(data::optimizer_prefix);
 }
-bool is_models(const data::tensor_place& one) {
-  return !is_optimizers(one) && !one.name.starts_with(data::best_prefix);
-}
 
 /// As weights_sha256() has it, tensor by tensor.
 std::string parameters_sha256_of(const data::weights_file& file) {
   const std::set<std::string> buffers = buffers_in(file);
   std::vector<const data::tensor_place*> parameters;
   for (const data::tensor_place& one : file.tensors())
-    if (is_models(one) && !buffers.contains(one.name))
+    if (!data::is_beside_model(one.name) && !buffers.contains(one.name))
       parameters.push_back(&one);
   std::ranges::sort(parameters, {}, &data::tensor_place::name);
   data::sha256 hash;

@@ -177,8 +177,7 @@ saved_model run_models::publish_checkpoint(const std::string& path,
   data::check_state_file(path, data::checksums_beside(path), 2);
   data::tensor_file file = data::read_safetensors(path);
   std::erase_if(file.tensors, [](const data::tensor_view& one) {
-    return one.name.starts_with(data::optimizer_prefix) ||
-           one.name.starts_with(data::best_prefix);
+    return data::is_beside_model(one.name);
   });
   file.metadata.erase(data::best_step_key);
   directory_.write_file(unchecked_model,

@@ -41,12 +41,6 @@ bool is_counter(const data::tensor_place& one) {
   return one.shape.empty() && one.type->integer;
 }
 
-/// Of a checkpoint: no part of the model that it is of.
-bool is_beside(const data::tensor_place& one) {
-  return one.name.starts_with(data::optimizer_prefix) ||
-         one.name.starts_with(data::best_prefix);
-}
-
 /// Finds the wanted tensors in a file, and collects what does not fit.
 class inheritance {
 public:
@@ -74,7 +68,7 @@ public:
   void check() {
     for (const data::tensor_place& one : file_.tensors()) {
       const bool ours = std::ranges::count(names_, one.name) > 0;
-      if (ours || is_counter(one) || is_beside(one))
+      if (ours || is_counter(one) || data::is_beside_model(one.name))
         continue;
       theirs_.push_back(one.name);
       if (!fits_any(how_.except, one.name))

@@ -111,21 +111,23 @@ numbers shape_of_image(const ledger::row_shape& row) {
   return {s.begin(), s.end()};
 }
 
-// -- the kinds; each from its input to what its last layer says --------------
+// -- the kinds; each from its input to what its last layer says, `last` ------
 
 constexpr const char* last = "logits";
 
-std::string add_chain(graph_maker& g, const job& what) {
-  if (what.model.kind != model_kind::mlp)
-    return g.dense("", "features", last);
+void add_chain(graph_maker& g, const job& what) {
+  if (what.model.kind != model_kind::mlp) {
+    g.dense("", "features", last);
+    return;
+  }
   std::string x = "features";
   size_t layer = 1;
   for (; layer <= what.model.hidden.size(); ++layer)
     x = g.relu(g.dense("fc" + std::to_string(layer) + ".", x));
-  return g.dense("fc" + std::to_string(layer) + ".", x, last);
+  g.dense("fc" + std::to_string(layer) + ".", x, last);
 }
 
-std::string add_cnn(graph_maker& g, const job& what) {
+void add_cnn(graph_maker& g, const job& what) {
   std::string x = "features";
   for (size_t b = 1; b <= what.model.channels.size(); ++b) {
     const std::string number = std::to_string(b);
@@ -135,7 +137,7 @@ std::string add_cnn(graph_maker& g, const job& what) {
       x = g.batch_norm("bn" + number, x);
     x = g.max_pool(g.relu(x), 2, 2, 0);
   }
-  return g.dense("fc.", g.flatten(x), last);
+  g.dense("fc.", g.flatten(x), last);
 }
 
 /// Two convolutions, and a third one on the shortcut where the shape changes.
@@ -154,7 +156,7 @@ std::string add_block(graph_maker& g, const std::string& name,
   return g.relu(g.node("Add", {y, shortcut}));
 }
 
-std::string add_resnet(graph_maker& g, const job& what) {
+void add_resnet(graph_maker& g, const job& what) {
   const bool small = what.model.stem == resnet_stem::cifar;
   std::string x =
       g.convolution({"conv1.weight"}, "features", small ? 1 : 2, small ? 1 : 3);
@@ -167,7 +169,7 @@ std::string add_resnet(graph_maker& g, const job& what) {
                     "layer" + std::to_string(stage) + "." +
                         std::to_string(block) + ".",
                     x, stage > 1 && block == 0);
-  return g.dense("fc.", g.flatten(g.node("GlobalAveragePool", {x})), last);
+  g.dense("fc.", g.flatten(g.node("GlobalAveragePool", {x})), last);
 }
 
 class transformer_maker {
@@ -176,13 +178,13 @@ public:
       : g_(g), what_(what), length_(length), width_(what.model.width),
         heads_(what.model.heads) {}
 
-  std::string add() {
+  void add() {
     std::string x = g_.node(
         "Add", {g_.node("Gather", {g_.parameter("wte.weight"), "tokens"}),
                 g_.parameter("wpe.weight")});
     for (uint32_t layer = 0; layer < what_.model.layers; ++layer)
       x = block("h." + std::to_string(layer) + ".", x);
-    return g_.product(g_.layer_norm("ln_f", x), "wte.weight", last);
+    g_.product(g_.layer_norm("ln_f", x), "wte.weight", last);
   }
 
 private:
@@ -280,19 +282,19 @@ void add_model(graph_maker& g, const job& what, const ledger::row_shape& row) {
   case model_kind::logistic:
   case model_kind::mlp:
     g.out.input = {"features", {int64_t(row.features)}};
-    (void)add_chain(g, what);
+    add_chain(g, what);
     return;
   case model_kind::cnn:
     g.out.input = {"features", shape_of_image(row)};
-    (void)add_cnn(g, what);
+    add_cnn(g, what);
     return;
   case model_kind::resnet18:
     g.out.input = {"features", shape_of_image(row)};
-    (void)add_resnet(g, what);
+    add_resnet(g, what);
     return;
   case model_kind::transformer:
     g.out.input = {"tokens", {int64_t(row.features)}, true};
-    (void)transformer_maker(g, what, row.features).add();
+    transformer_maker(g, what, row.features).add();
     return;
   case model_kind::torchscript:
   case model_kind::emulated:

@@ -26,6 +26,12 @@ inline const std::string optimizer_prefix = "optimizer/";
 constexpr const char* optimizer_steps_key = "optimizer_steps";
 /// And of those of the best model so far, which keep.best keeps.
 inline const std::string best_prefix = "best/";
+/// No part of the model that a state is of, but the optimizer's, or of the best
+/// one.
+inline bool is_beside_model(const std::string& tensor) {
+  return tensor.starts_with(optimizer_prefix) ||
+         tensor.starts_with(best_prefix);
+}
 /// In the metadata: the step of that model; 0: none is kept yet.
 inline const std::string best_step_key = "best_step";
 
