@@ -54,9 +54,7 @@ void open_loss(coordinator_parts& p, const loss_report& what, instant now) {
   if (fenced* s = p.members.in<fenced>())
     s->may_return.erase(who);
   // Only who computed steps has left something out of them.
-  p.lost.open(what, now,
-              p.run.spec.job.train.compression != compression_kind::none &&
-                  p.members.member(who));
+  p.lost.open(what, now, p.run.spec.compresses() && p.members.member(who));
   // All had begun, so it is at a step or about to be.
   if (p.members.member(who) && p.members.all_ready())
     p.run.suspects.died(who);

@@ -20,6 +20,10 @@ struct run_spec {
   uint64_t memory_bytes() const { return job.data.memory_mb.value_or(0) << 20; }
   /// A worker may own, or use, more than it can keep.
   bool streams() const { return ballast::streams(job.train); }
+  /// A worker keeps what it has not sent.
+  bool compresses() const {
+    return job.train.compression != compression_kind::none;
+  }
   /// Of a step; 0: order local.
   uint32_t leaves() const { return leaves_of(job.train); }
   /// The last one of an epoch.

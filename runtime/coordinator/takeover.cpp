@@ -156,7 +156,20 @@ private:
       may_return.insert(who);
     else if (!past_.lost.contains({known.about.name, known.incarnation}))
       p_.out.tell(events::worker_lost{known.about.name, known.incarnation,
-                                      std::nullopt, losses::ended_unseen{}});
+                                      std::nullopt, losses::ended_unseen{},
+                                      kept_gradients(who)});
+  }
+
+  /// It computed the steps that others go on from. Where none of these lives,
+  /// a checkpoint does, which lacks nothing.
+  bool kept_gradients(worker_id who) const {
+    const auto& members = last_->workers;
+    return p_.run.spec.compresses() &&
+           std::find(members.begin(), members.end(), who) != members.end() &&
+           std::any_of(last_->names.begin(), last_->names.end(),
+                       [this](const std::string& name) {
+                         return past_.alive->contains(name);
+                       });
   }
 
   /// What was under way may be in force: then that is still to be told.

@@ -162,6 +162,26 @@ TEST_F(long_absence, names_no_host_of_workers_that_never_come_back) {
     EXPECT_FALSE(one.process.has_value()) << one.worker;
 }
 
+// Its process ended while nobody led the run.
+TEST_F(long_absence, lets_no_unsent_gradients_vanish_in_silence) {
+  for (const bool compresses : {false, true})
+    for (const bool another_lives : {false, true}) {
+      past_.what.train.compression =
+          compresses ? compression_kind::topk : compression_kind::none;
+      past_.alive.emplace();
+      if (another_lives)
+        past_.alive->insert("w1");
+      driver next;
+      next.core.resume(past_, term{2});
+      const auto lost = told<events::worker_lost>(
+          next.core.take(data_prepared{next.set()}, next.now));
+      ASSERT_EQ(lost.size(), another_lives ? 1U : 2U);
+      EXPECT_EQ(lost.back().worker, "w2");
+      // Where nobody lives a checkpoint is gone on from, which has them.
+      EXPECT_EQ(lost.back().unsent_lost, compresses && another_lives);
+    }
+}
+
 // It alone holds the model, and hears of the fence only now.
 TEST_F(long_absence, leaves_whoever_returns_at_its_end_the_whole_grace) {
   past_.steps = {{.step = step_number{1},
