@@ -10,14 +10,21 @@
 
 namespace ballast::monitor {
 
+namespace {
+
+bool is_before(const step_digests& one, step_number at) {
+  return one.step < at;
+}
+
+} // namespace
+
 void digest_log::append(step_number after,
                         const std::vector<std::string>& tensors,
                         const std::vector<uint64_t>& digests) {
   if (!file_) {
     file_.emplace(path_);
-    const auto last = nlohmann::json::parse(file_->last_line(), nullptr, false);
-    if (last.is_object())
-      last_ = step_number{last.value("step", uint64_t{0})};
+    before_ = read_digests(path_);
+    last_ = before_.empty() ? step_number{} : before_.back().step;
   }
   data::content_hash all;
   all.update(digests.data(), digests.size() * sizeof(uint64_t));
@@ -25,25 +32,31 @@ void digest_log::append(step_number after,
   for (size_t i = 0; i < std::min(tensors.size(), digests.size()); ++i)
     one.tensors.emplace_back(tensors[i], data::hex16(digests[i]));
   if (after <= last_)
-    return compare(one);
-  nlohmann::ordered_json line = {{"step", value(after)},
+    return compare(std::move(one));
+  write(one);
+  last_ = after;
+  before_.clear();
+}
+
+void digest_log::write(const step_digests& one) {
+  nlohmann::ordered_json line = {{"step", value(one.step)},
                                  {"digest", one.digest},
                                  {"tensors", nlohmann::ordered_json::object()}};
   for (const auto& [name, digest] : one.tensors)
     line["tensors"][name] = digest;
   file_->append(json_text(line) + "\n");
-  last_ = after;
-  before_.clear();
 }
 
-void digest_log::compare(const step_digests& again) {
+void digest_log::compare(step_digests again) {
   if (before_.empty())
     before_ = read_digests(path_);
-  const auto was = std::lower_bound(
-      before_.begin(), before_.end(), again.step,
-      [](const step_digests& one, step_number at) { return one.step < at; });
-  if (was == before_.end() || was->step != again.step)
+  const auto was =
+      std::lower_bound(before_.begin(), before_.end(), again.step, is_before);
+  if (was == before_.end() || was->step != again.step) {
+    write(again);
+    before_.insert(was, std::move(again));
     return;
+  }
   if (const std::string tensor = first_other(*was, again); !tensor.empty())
     throw ballast_error(
         errc::other_bits,
@@ -90,6 +103,10 @@ std::vector<step_digests> read_digests(const std::filesystem::path& file) {
     for (const auto& [name, digest] : read["tensors"].items())
       one.tensors.emplace_back(name, text(digest));
   }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const step_digests& a, const step_digests& b) {
+                     return a.step < b.step;
+                   });
   return out;
 }
 

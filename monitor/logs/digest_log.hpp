@@ -27,25 +27,28 @@ class digest_log {
 public:
   explicit digest_log(std::filesystem::path file) : path_(std::move(file)) {}
 
-  /// A step that the file has already, or is behind, is left out. Throws
+  /// A step that the file has already is left out; one that an earlier life of
+  /// the run lost comes late, behind those after it. Throws
   /// ballast_error{other_bits} where the file has other digests of it; and as
-  /// line_file does.
+  /// line_file and read_digests() do.
   void append(step_number after, const std::vector<std::string>& tensors,
               const std::vector<uint64_t>& digests);
 
 private:
-  void compare(const step_digests& again);
+  void write(const step_digests& one);
+  void compare(step_digests again);
 
   std::filesystem::path path_;
   std::optional<store::line_file> file_;
   step_number last_{};
-  std::vector<step_digests> before_; // of steps that are done again
+  std::vector<step_digests> before_; // all of them, while steps are done again
 };
 
 /// The first tensor that differs; empty: none.
 std::string first_other(const step_digests& was, const step_digests& is);
 
-/// All lines of such a file but a torn last one; none where there is no file.
+/// All lines of such a file but a torn last one, by their steps; none where
+/// there is no file.
 /// Throws ballast_error{run_dir_unusable} that names the line.
 std::vector<step_digests> read_digests(const std::filesystem::path& file);
 

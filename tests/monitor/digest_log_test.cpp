@@ -39,6 +39,31 @@ TEST(digest_log, leaves_out_steps_that_the_file_has_also_in_another_life) {
   EXPECT_EQ(read_digests(folder / "d").size(), 3u);
 }
 
+// A coordinator died with the reports of step 100, others came to 150.
+TEST(digest_log, fills_the_gaps_that_an_earlier_life_left) {
+  store::temp_folder folder;
+  {
+    digest_log log(folder / "d");
+    log.append(step_number{50}, {"a"}, {1});
+    log.append(step_number{200}, {"a"}, {4});
+  }
+  {
+    digest_log again(folder / "d");
+    again.append(step_number{100}, {"a"}, {2});
+    again.append(step_number{100}, {"a"}, {2});
+    again.append(step_number{150}, {"a"}, {3});
+    EXPECT_FAILURE(again.append(step_number{150}, {"a"}, {4}), errc::other_bits,
+                   "step 150 is done again");
+  }
+  digest_log third(folder / "d");
+  for (uint64_t step = 50; step <= 250; step += 50)
+    third.append(step_number{step}, {"a"}, {step / 50});
+  const auto found = read_digests(folder / "d");
+  ASSERT_EQ(found.size(), 5u);
+  for (size_t i = 0; i < found.size(); ++i)
+    EXPECT_EQ(found[i].step, step_number{50 * (i + 1)});
+}
+
 // They are undone and trained again, perhaps by workers of another kind.
 TEST(digest_log, refuses_steps_that_come_to_other_digests_than_before) {
   store::temp_folder folder;
