@@ -1,6 +1,7 @@
 #include "monitor/audit_run.hpp"
 
 #include "data/prepared/set_tables.hpp"
+#include "monitor/audit_results.hpp"
 #include "monitor/used_samples.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
@@ -156,7 +157,8 @@ ledger::audit_input input_of(const store::journal_content& journal,
   return out;
 }
 
-void read_steps(const fs::path& folder, ledger::audit& into) {
+void read_steps(const fs::path& folder, epoch_loss& trained,
+                ledger::audit& into) {
   for_each_line(
       folder / "steps.jsonl", "steps.jsonl",
       [&](const json& line, const std::string&) {
@@ -168,6 +170,7 @@ void read_steps(const fs::path& folder, ledger::audit& into) {
         step.world = number_at(line, "world");
         step.samples = number_at(line, "samples");
         into.step(step);
+        trained.add(line);
       },
       [&](const std::string& what) { into.problem(what); });
 }
@@ -384,7 +387,8 @@ ledger::audit_report audit_run_directory(const fs::path& folder) {
                 std::to_string(journal.run->rows) + " rows, the manifest of " +
                 std::to_string(rows));
   check_origin(folder, journal, all);
-  read_steps(folder, all);
+  epoch_loss trained;
+  read_steps(folder, trained, all);
   if (traced)
     read_traces(folder, journal, all);
   uint64_t steps = all.steps_committed();
@@ -396,6 +400,8 @@ ledger::audit_report audit_run_directory(const fs::path& folder) {
                  epochs_to_do(journal, epochs) * ((rows + batch - 1) / batch),
                  all);
   check_lineage(folder, journal, set, steps, all);
+  check_results(folder, journal, read_if_there(folder / "report.json"), trained,
+                all);
   return all.report();
 }
 

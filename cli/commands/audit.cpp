@@ -3,7 +3,6 @@
 /// another.
 #include "cli/commands/audit_files.hpp"
 #include "cli/commands/audit_replay.hpp"
-#include "monitor/audit_run.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
 
@@ -80,7 +79,7 @@ int replay(const std::string& folder, bool as_json) {
         {"digests_compared", found.digests_compared},
         {"digests_due", found.digests_due},
         {"weights_sha256", found.weights_sha256},
-        {"compared_file", found.compared_file},
+        {"compared_files", found.compared_files},
         {"problems", found.problems}};
     std::cout << json_lines_text(out) << std::endl;
   } else {
@@ -96,8 +95,8 @@ int replay(const std::string& folder, bool as_json) {
               << "\n";
     if (!found.weights_sha256.empty())
       std::cout << "weights " << found.weights_sha256 << " both times\n";
-    if (!found.compared_file.empty())
-      std::cout << "weights " << found.compared_file << " compared\n";
+    for (const std::string& one : found.compared_files)
+      std::cout << "weights " << one << " compared\n";
     for (const std::string& one : found.problems)
       std::cout << "problem " << one << "\n";
     std::cout << (same ? "the same bits" : "NOT THE SAME") << std::endl;
@@ -155,11 +154,7 @@ ballast_audit_main(int argc, char** argv) {
   try {
     if (replays)
       return cli::replay(folder, json);
-    ledger::audit_report report = monitor::audit_run_directory(folder);
-    for (std::string& one : cli::file_problems(folder)) {
-      ++report.problems;
-      report.first_problems.push_back(std::move(one));
-    }
+    const ledger::audit_report report = cli::audit_all(folder);
     if (json)
       std::cout << json_lines_text(cli::to_json(report)) << std::endl;
     else

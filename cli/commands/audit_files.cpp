@@ -109,13 +109,17 @@ void check_kinds(const fs::path& folder, std::vector<std::string>& out) {
 
 } // namespace
 
-std::vector<std::string> file_problems(const fs::path& folder) {
+ledger::audit_report audit_all(const fs::path& folder) {
+  ledger::audit_report out = monitor::audit_run_directory(folder);
   const json report = store::read_json_file(folder / "report.json");
-  std::vector<std::string> out;
-  check_kinds(folder, out);
-  check_key(folder, report, out);
-  check_checkpoints(folder, out);
-  check_model(folder, report, out);
+  std::vector<std::string> found;
+  check_kinds(folder, found);
+  check_key(folder, report, found);
+  check_checkpoints(folder, found);
+  check_model(folder, report, found);
+  out.problems += found.size();
+  out.first_problems.insert(out.first_problems.end(), found.begin(),
+                            found.end());
   return out;
 }
 

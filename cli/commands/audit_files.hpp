@@ -1,16 +1,17 @@
-/// The part of `ballast audit` that reads the large files: checkpoints and
-/// model.
+/// What `ballast audit` finds in a run directory: the records, and the large
+/// files.
 #pragma once
 
+#include "runtime/ledger/audit.hpp"
+
 #include <filesystem>
-#include <string>
-#include <vector>
 
 namespace ballast::cli {
 
-/// The problems of checkpoints/ (a checksum, or a state of other steps than the
-/// ledger's) and of model.safetensors (not the one that the report names); a
-/// missing file is no problem.
-std::vector<std::string> file_problems(const std::filesystem::path& folder);
+/// monitor::audit_run_directory(), and the problems of checkpoints/ (a
+/// checksum, or a state of other steps than the ledger's) and of
+/// model.safetensors (not the one that the report names); a missing file is no
+/// problem. Throws as that does.
+ledger::audit_report audit_all(const std::filesystem::path& folder);
 
 } // namespace ballast::cli

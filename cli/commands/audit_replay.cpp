@@ -240,20 +240,24 @@ replay_report replay_run(const fs::path& folder) {
   if (out.steps == 0)
     throw ballast_error(errc::run_dir_unusable,
                         folder.string() + " has no committed step to repeat");
-  const std::optional<left_behind> left = what_it_left(folder, last);
-  std::optional<step_number> until;
+  const std::vector<left_behind> left = what_it_left(folder, last);
   json& every_steps = job["train"]["digest_every_steps"];
   const auto every = every_steps.get<uint64_t>();
   out.digests_due = every > 0 ? out.steps / every : 0;
-  if (!left || !left->is_end) {
+  std::optional<step_number> until;
+  if (!has_ended(folder)) {
     until = last;
-    every_steps = std::gcd(std::gcd(every, out.steps),
-                           left ? value(left->after) : out.steps);
+    every_steps = std::gcd(every, out.steps);
+  }
+  for (const left_behind& one : left) {
+    every_steps = std::gcd(every_steps.get<uint64_t>(), value(one.after));
+    if (until)
+      until = std::max(*until, one.after);
   }
   const data::rows_folder room = data::rows_folder::make();
   train(job, folder, room.path(), until);
   compare_runs(folder, room.path() / "run", left, out);
-  for (std::string& one : file_problems(folder))
+  for (std::string& one : audit_all(folder).first_problems)
     out.problems.push_back(std::move(one));
   if (!out.problems.empty())
     check_probe(folder, journal, store::read_journal(room.path() / "run"));

@@ -10,6 +10,7 @@
 #include "store/json_lines.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -21,6 +22,8 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+
+constexpr const char* model_name = "model.safetensors";
 
 using digests_of_steps = std::map<step_number, monitor::step_digests>;
 
@@ -40,11 +43,16 @@ void compare_digests(const fs::path& folder, const digests_of_steps& again,
       continue;
     ++out.digests_compared;
     const std::string tensor = monitor::first_other(was, is->second);
-    if (tensor.empty())
+    if (tensor.empty() && was.digest == is->second.digest)
       continue;
-    out.problems.push_back("after step " + to_string(step) +
-                           " the parameters differ, first in '" + tensor +
-                           "'; all digests before it agree");
+    out.problems.push_back(
+        tensor.empty()
+            ? "digests.jsonl has digest '" + was.digest + "' of step " +
+                  to_string(step) + ", that of its tensors is '" +
+                  is->second.digest + "': the line was changed"
+            : "after step " + to_string(step) +
+                  " the parameters differ, first in '" + tensor +
+                  "'; all digests before it agree");
     return;
   }
 }
@@ -115,8 +123,9 @@ void compare_tests(const fs::path& folder, const fs::path& run,
   }
 }
 
+/// Of two runs that came to the end of their job.
 void compare_sums(const fs::path& folder, const fs::path& run,
-                  const left_behind& left, replay_report& out) {
+                  replay_report& out) {
   const auto sum_of = [](const fs::path& of) {
     const json report = store::read_json_file(of / "report.json");
     return report.is_object() ? report.value("weights_sha256", "") : "";
@@ -128,8 +137,9 @@ void compare_sums(const fs::path& folder, const fs::path& run,
     return;
   }
   std::string tensor;
-  const data::tensor_file before = data::read_safetensors(left.file.string());
-  const data::weights_file after((run / left.file.filename()).string());
+  const data::tensor_file before =
+      data::read_safetensors((folder / model_name).string());
+  const data::weights_file after((run / model_name).string());
   for (const data::tensor_view& one : before.tensors)
     if (const data::tensor_place* same = after.find(one.name);
         tensor.empty() && (!same || !after.equals(*same, one.values)))
@@ -141,21 +151,41 @@ void compare_sums(const fs::path& folder, const fs::path& run,
 /// The parameters in the file, with the digests that they should have.
 void compare_parameters(const left_behind& left, const digests_of_steps& again,
                         replay_report& out) {
+  data::tensor_file file;
+  try {
+    file = data::read_safetensors(left.file.string());
+  } catch (const ballast_error& unreadable) {
+    return out.problems.push_back(unreadable.what_failed().message);
+  }
   const auto expected = again.find(left.after);
   if (expected == again.end())
-    return;
-  out.compared_file = left.file.string();
-  const data::tensor_file file = data::read_safetensors(left.file.string());
+    return out.problems.push_back(
+        left.file.string() + " says that it is of step " +
+        to_string(left.after) + ", to which the run does not come");
   for (const auto& [name, digest] : expected->second.tensors) {
     data::content_hash hash;
     if (const data::tensor_view* one = file.find(name))
       hash.update(one->values.data(), one->values.size_bytes());
     if (data::hex16(hash.digest()) == digest)
       continue;
-    out.problems.push_back(left.file.string() +
-                           " has other parameters than there are after step " +
-                           to_string(left.after) + ", first in '" + name + "'");
-    return;
+    return out.problems.push_back(
+        left.file.string() +
+        " has other parameters than there are after step " +
+        to_string(left.after) + ", first in '" + name + "'");
+  }
+  out.compared_files.push_back(left.file.string());
+}
+
+/// That it says itself.
+step_number step_of(const fs::path& model) {
+  try {
+    const data::weights_file file(model.string());
+    const auto step = file.metadata().find("step");
+    return step_number{step == file.metadata().end()
+                           ? 0
+                           : std::strtoull(step->second.c_str(), nullptr, 10)};
+  } catch (const ballast_error&) {
+    return {};
   }
 }
 
@@ -166,36 +196,43 @@ step_number last_step(const fs::path& folder) {
   return step_number{losses.empty() ? 0 : losses.rbegin()->first};
 }
 
-std::optional<left_behind> what_it_left(const fs::path& folder,
-                                        step_number committed) {
+bool has_ended(const fs::path& folder) {
   const json report = store::read_json_file(folder / "report.json");
-  const std::string state = report.is_object() ? report.value("state", "") : "";
-  const fs::path model = folder / "model.safetensors";
-  const fs::path last = folder / "last" / "model.safetensors"; // of keep.best
-  if (state == "done" && fs::exists(model))
-    return left_behind{model, committed, true};
-  if (state == "stopped" && fs::exists(model))
-    return left_behind{fs::exists(last) ? last : model, committed, false};
-  if (!fs::is_directory(folder / "checkpoints"))
-    return std::nullopt;
+  return report.is_object() && report.value("state", json()) == json("done");
+}
+
+std::vector<left_behind> what_it_left(const fs::path& folder,
+                                      step_number committed) {
+  std::vector<left_behind> out;
+  const bool ended = has_ended(folder);
+  const fs::path model = folder / model_name;
+  const fs::path last = folder / "last" / model_name; // of keep.best
+  if (!ended && fs::exists(model))
+    out.push_back({model, step_of(model)});
+  if (fs::exists(last))
+    out.push_back({last, step_of(last)});
+  if (ended || !fs::is_directory(folder / "checkpoints"))
+    return out;
   const std::vector<data::stored_checkpoint> saved =
       data::checkpoint_store(folder / "checkpoints").list();
   for (auto one = saved.rbegin(); one != saved.rend(); ++one)
-    if (one->problem.empty() && one->holds.step <= committed)
-      return left_behind{one->file, one->holds.step, false};
-  return std::nullopt;
+    if (one->problem.empty() && one->holds.step <= committed) {
+      out.push_back({one->file, one->holds.step});
+      break;
+    }
+  return out;
 }
 
 void compare_runs(const fs::path& folder, const fs::path& run,
-                  const std::optional<left_behind>& left, replay_report& out) {
+                  const std::vector<left_behind>& left, replay_report& out) {
   const digests_of_steps again = digests_of(run);
   compare_digests(folder, again, out);
   compare_losses(folder, run, out);
   compare_tests(folder, run, out);
-  if (left && left->is_end)
-    compare_sums(folder, run, *left, out);
-  else if (left)
-    compare_parameters(*left, again, out);
+  if (has_ended(folder))
+    compare_sums(folder, run, out);
+  for (const left_behind& one : left)
+    compare_parameters(one, again, out);
 }
 
 } // namespace ballast::cli

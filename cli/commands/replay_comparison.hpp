@@ -19,7 +19,7 @@ struct replay_report {
   uint64_t digests_compared = 0; // after as many of them
   uint64_t digests_due = 0;      // more: the run's file lacks some
   std::string weights_sha256;    // of both; empty: the run has not ended
-  std::string compared_file;     // whose parameters were compared instead
+  std::vector<std::string> compared_files; // whose parameters were compared
   /// What differs, the first step and tensor first; empty: nothing.
   std::vector<std::string> problems;
 };
@@ -28,19 +28,23 @@ struct replay_report {
 /// its ledger. Throws as compare_runs().
 step_number last_step(const std::filesystem::path& folder);
 
-/// The newest parameters of a run.
-struct left_behind {
-  std::filesystem::path file; // model.safetensors, or the state of a checkpoint
-  step_number after{};
-  bool is_end = false; // of the job, not of a run that was stopped
-};
-std::optional<left_behind> what_it_left(const std::filesystem::path& folder,
-                                        step_number committed);
+/// The job was done to its end.
+bool has_ended(const std::filesystem::path& folder);
 
-/// `run` has trained again what `folder` holds, with digests after the step of
+/// Parameters that a run left in a file.
+struct left_behind {
+  std::filesystem::path file; // a model, or the state of a checkpoint
+  step_number after{};        // 0: it does not say
+};
+/// What is compared by the digests after these steps: the models and the newest
+/// checkpoint; of a run that has ended only what report.json has no hash of.
+std::vector<left_behind> what_it_left(const std::filesystem::path& folder,
+                                      step_number committed);
+
+/// `run` has trained again what `folder` holds, with digests after the steps of
 /// `left`. Throws ballast_error{run_dir_unusable}, which names file and line.
 void compare_runs(const std::filesystem::path& folder,
                   const std::filesystem::path& run,
-                  const std::optional<left_behind>& left, replay_report& out);
+                  const std::vector<left_behind>& left, replay_report& out);
 
 } // namespace ballast::cli

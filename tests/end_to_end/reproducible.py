@@ -138,11 +138,55 @@ class Replayed(Resume, Alike):
             self.ballast("audit", run, "--replay", "--json").out)
         self.assertTrue(found["same"], found)
         self.assertEqual(found["losses_compared"], found["steps"])
-        self.assertTrue(found["compared_file"].endswith("model.safetensors"),
+        self.assertTrue(found["compared_files"][0].endswith(
+            "model.safetensors"),
                         found)
         self.flip_in(run / "model.safetensors")
         self.refused(1, ["model.safetensors", "has other parameters"], "audit",
                      run, "--replay")
+
+    def test_a_model_that_no_report_vouches_for_is_compared(self):
+        """All died between the two."""
+        run = self.run_job(table_job(2))
+        (run / "report.json").unlink()
+        found = json.loads(
+            self.ballast("audit", run, "--replay", "--json").out)
+        self.assertTrue(found["same"], found)
+        self.assertTrue(found["compared_files"], found)
+        self.flip_in(run / "model.safetensors")
+        self.refused(1, ["model.safetensors", "has other parameters"], "audit",
+                     run, "--replay")
+
+    def test_a_digest_that_is_not_that_of_its_tensors_is_named(self):
+        run = self.run_job(table_job(2))
+        digests = read_lines(run / "digests.jsonl")
+        with self.line_of(run / "digests.jsonl",
+                          f'"step":{digests[0]["step"]},') as one:
+            one["digest"] = "0" * 16
+        self.refused(1, ["digests.jsonl", "the line was changed"], "audit",
+                     run, "--replay")
+
+    def test_results_that_contradict_each_other_are_named(self):
+        run = self.run_job(table_job(2))
+        kept = (run / "report.json").read_text(encoding="utf-8")
+        for key in ("train_loss", "test_loss", "test_accuracy"):
+            report = json.loads(kept)
+            report[key] += 1e-6
+            (run / "report.json").write_text(json.dumps(report),
+                                             encoding="utf-8")
+            for how in ([], ["--replay"]):
+                self.refused(1, ["report.json has " + key], "audit", run, *how)
+        (run / "report.json").write_text(kept, encoding="utf-8")
+        self.ballast("audit", run)
+        with contextlib.closing(sqlite3.connect(run / "ledger.sqlite")) as book:
+            what = json.loads(book.execute(
+                "SELECT what FROM evaluation WHERE epoch = 1").fetchone()[0])
+            what["loss"] += 1e-6
+            book.execute("UPDATE evaluation SET what = ? WHERE epoch = 1",
+                         (json.dumps(what),))
+            book.commit()
+        self.refused(1, ["the evaluation of epoch 1 has test_loss"], "audit",
+                     run)
 
     def test_the_newest_checkpoint_of_a_run_that_died_is_compared(self):
         run = self.killed(table_job(2, train={"epochs": 1000000},
@@ -151,7 +195,7 @@ class Replayed(Resume, Alike):
         found = json.loads(
             self.ballast("audit", run, "--replay", "--json").out)
         self.assertTrue(found["same"], found)
-        self.assertIn("checkpoints/step-", found["compared_file"])
+        self.assertIn("checkpoints/step-", found["compared_files"][-1])
 
     def test_losses_that_a_resume_has_restored_are_passed_by(self):
         run = self.run_job(table_job(2))
