@@ -118,9 +118,13 @@ void print_summary(const outcome& how) {
   const nlohmann::json& report = how.report;
   if (!report.is_object())
     return;
-  std::printf("%s: %llu steps, %llu samples in %.1f s",
+  std::error_code none;
+  const bool resumed =
+      std::filesystem::exists(how.folder + "/report-1.json", none);
+  std::printf("%s: %llu steps, %llu samples in %.1f s%s",
               report.value("state", "").c_str(), report.value("steps", 0ull),
-              report.value("samples", 0ull), report.value("wall_s", 0.0));
+              report.value("samples", 0ull), report.value("wall_s", 0.0),
+              resumed ? " since it began" : "");
   if (const auto rate = report.find("samples_per_s");
       rate != report.end() && rate->is_number())
     std::printf(" (%.0f samples/s in training)", rate->get<double>());

@@ -23,30 +23,33 @@ constexpr const char* subfolders[] = {"logs", "trace", "checkpoints", "tmp"};
 constexpr int runs_max = 1'000'000;
 constexpr const char* choose_another = "choose another one with --run-dir";
 constexpr const char* other_place = "choose another place with --run-dir";
+constexpr const char* where_it_is =
+    "a run goes on in its own folder: let it be written to";
 
-void make_folders(const fs::path& path) {
+void make_folders(const fs::path& path, const char* remedy = other_place) {
   std::error_code error;
   fs::create_directories(path, error);
   if (error)
-    refuse_file(path, "make the folder", error.value(), other_place);
+    refuse_file(path, "make the folder", error.value(), remedy);
 }
 
 /// Locks `folder`/run.lock for this process; the lock ends with it, however it
 /// ends.
-file_lock take_lock(const fs::path& folder, bool make, const char* what_to_do) {
+file_lock take_lock(const fs::path& folder, bool make, const char* if_in_use,
+                    const char* remedy = other_place) {
   fs::path file = folder / lock_name;
   file_lock lock(file, {.create = make});
   if (!lock)
-    refuse_file(file, "open", lock.error(), other_place);
+    refuse_file(file, "open", lock.error(), remedy);
   if (!lock.take(file_lock::mode::exclusive)) {
     if (lock.error() != 0)
-      refuse_file(file, "lock", lock.error(), other_place);
+      refuse_file(file, "lock", lock.error(), remedy);
     throw ballast_error(errc::run_dir_in_use,
                         "run directory " + folder.string() + " is in use by " +
-                            lock.holder() + "; " + what_to_do);
+                            lock.holder() + "; " + if_in_use);
   }
   if (!lock.write_holder())
-    refuse_file(file, "write", lock.error(), other_place);
+    refuse_file(file, "write", lock.error(), remedy);
   return lock;
 }
 
@@ -69,9 +72,9 @@ int fault_at(const std::string& point, const std::string& name) {
   return fault ? fault : fault_point((point + "." + name).c_str());
 }
 
-void make_subfolders(const fs::path& path) {
+void make_subfolders(const fs::path& path, const char* remedy = other_place) {
   for (const char* name : subfolders)
-    make_folders(path / name);
+    make_folders(path / name, remedy);
 }
 
 /// A job's name becomes part of a path.
@@ -135,8 +138,9 @@ run_directory run_directory::adopt(const fs::path& folder) {
   run_directory found = open(folder);
   found.lock_ = take_lock(found.path_, true,
                           "it goes on with the run already: wait for its end, "
-                          "or stop it");
-  make_subfolders(found.path_);
+                          "or stop it",
+                          where_it_is);
+  make_subfolders(found.path_, where_it_is);
   return found;
 }
 

@@ -45,7 +45,7 @@ std::string text(const ledger::sample_counts& in, bool of_uses) {
          " repeated";
 }
 
-void print(const ledger::audit_report& report) {
+void print(const ledger::audit_report& report, bool model_unnamed) {
   std::cout << "ledger  " << text(report.ledger, report.of_uses) << " ("
             << report.epochs_finished << " finished epochs)\n"
             << "steps   " << report.steps_committed
@@ -57,6 +57,9 @@ void print(const ledger::audit_report& report) {
               << " of attempts that did not commit left out\n";
   else
     std::cout << "traces  not written: the job has trace_samples false\n";
+  if (model_unnamed)
+    std::cout << "model   not checked: no report.json has the hash of "
+                 "model.safetensors, as the run died before it wrote one\n";
   for (const std::string& one : report.first_problems)
     std::cout << "problem " << one << "\n";
   if (report.problems > report.first_problems.size())
@@ -155,10 +158,14 @@ ballast_audit_main(int argc, char** argv) {
     if (replays)
       return cli::replay(folder, json);
     const ledger::audit_report report = cli::audit_all(folder);
-    if (json)
-      std::cout << json_lines_text(cli::to_json(report)) << std::endl;
-    else
-      cli::print(report);
+    const bool model_unnamed = cli::has_unnamed_model(folder);
+    if (json) {
+      nlohmann::ordered_json out = cli::to_json(report);
+      out["model_unnamed"] = model_unnamed;
+      std::cout << json_lines_text(out) << std::endl;
+    } else {
+      cli::print(report, model_unnamed);
+    }
     if (!report.fine())
       std::cerr << "ballast audit: " << report.problems << " problems in "
                 << folder << ", the first: " << report.first_problems.front()

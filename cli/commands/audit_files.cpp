@@ -41,11 +41,15 @@ bool there(const fs::path& file) {
   return fs::exists(file, ignored);
 }
 
+bool names_model(const json& report) {
+  return report.is_object() && report.contains("weights_sha256") &&
+         report["weights_sha256"].is_string();
+}
+
 /// `report`: of a finished run; other runs have no model.
 void check_model(const fs::path& folder, const json& report,
                  std::vector<std::string>& out) {
-  if (!report.is_object() || !report.contains("weights_sha256") ||
-      !report["weights_sha256"].is_string())
+  if (!names_model(report))
     return;
   const bool model = there(folder / "model.safetensors");
   if (!model &&
@@ -121,6 +125,11 @@ ledger::audit_report audit_all(const fs::path& folder) {
   out.first_problems.insert(out.first_problems.end(), found.begin(),
                             found.end());
   return out;
+}
+
+bool has_unnamed_model(const fs::path& folder) {
+  return there(folder / "model.safetensors") &&
+         !names_model(store::read_json_file(folder / "report.json"));
 }
 
 } // namespace ballast::cli

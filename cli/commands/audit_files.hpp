@@ -14,4 +14,8 @@ namespace ballast::cli {
 /// problem. Throws as that does.
 ledger::audit_report audit_all(const std::filesystem::path& folder);
 
+/// There is a model.safetensors, and report.json has no hash of it: all died
+/// just between the two. What it holds only a replay can tell.
+bool has_unnamed_model(const std::filesystem::path& folder);
+
 } // namespace ballast::cli

@@ -142,7 +142,8 @@ void list(const fs::path& folder,
 void clear(const fs::path& folder, bool as_json) {
   std::vector<data::prepare_cache::entry> before;
   std::vector<data::prepare_cache::entry> kept;
-  if (fs::exists(folder)) {
+  std::error_code none;
+  if (fs::exists(folder, none)) {
     const data::prepare_cache cache(folder);
     before = cache.entries();
     kept = cache.clear();

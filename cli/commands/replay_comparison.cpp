@@ -207,11 +207,12 @@ std::vector<left_behind> what_it_left(const fs::path& folder,
   const bool ended = has_ended(folder);
   const fs::path model = folder / model_name;
   const fs::path last = folder / "last" / model_name; // of keep.best
-  if (!ended && fs::exists(model))
+  std::error_code none;
+  if (!ended && fs::exists(model, none))
     out.push_back({model, step_of(model)});
-  if (fs::exists(last))
+  if (fs::exists(last, none))
     out.push_back({last, step_of(last)});
-  if (ended || !fs::is_directory(folder / "checkpoints"))
+  if (ended || !fs::is_directory(folder / "checkpoints", none))
     return out;
   const std::vector<data::stored_checkpoint> saved =
       data::checkpoint_store(folder / "checkpoints").list();

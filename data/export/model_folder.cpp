@@ -49,7 +49,8 @@ json object_in(const fs::path& file) {
 
 json set_in(const fs::path& run) {
   const fs::path other = run / "set.json";
-  return object_in(fs::exists(other) ? other : run / "manifest.json");
+  std::error_code none;
+  return object_in(fs::exists(other, none) ? other : run / "manifest.json");
 }
 
 /// That of a set without rows: what there is to know of each is left.
@@ -128,7 +129,8 @@ void write_model_folder(const fs::path& run, const fs::path& place,
                          parameters_in(run / parameters_name)};
   const nlohmann::ordered_json card = model_card(facts);
   bring(run / parameters_name, place / parameters_name);
-  if (fs::exists(run / preprocessing_name))
+  std::error_code none;
+  if (fs::exists(run / preprocessing_name, none))
     copy_states(run / preprocessing_name, place / preprocessing_name);
   write(place / "job.json", json_lines_text(job) + "\n", durability);
   write(place / "set.json", json_lines_text(without_chunks(set)) + "\n",

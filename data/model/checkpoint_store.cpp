@@ -140,8 +140,8 @@ stored_checkpoint look_at(const fs::path& folder, step_number step,
   nlohmann::json told = nlohmann::json::parse(in, nullptr, false);
   if (!told.is_object()) {
     out.problem = std::string("its ") + manifest_name +
-                  (fs::exists(folder / manifest_name) ? " cannot be read"
-                                                      : " is missing");
+                  (fs::exists(folder / manifest_name, none) ? " cannot be read"
+                                                            : " is missing");
     return out;
   }
   try {

@@ -290,6 +290,7 @@ class Mistakes(Resume):
         again = self.resume_dir(run)
         again.said("manifest.json was damaged", "err")
         self.ended_well(again, run, 4)
+        self.assertIn(" s since it began", again.out)
         self.assertEqual((run / "manifest.json").read_text(encoding="utf-8"),
                          text)
 

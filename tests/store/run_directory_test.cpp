@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sys/wait.h>
@@ -30,6 +31,15 @@ TEST(run_directory, takes_the_first_free_number) {
   for (const fs::path& folder :
        {first.logs(), first.trace(), first.checkpoints(), first.tmp()})
     EXPECT_TRUE(fs::is_directory(folder)) << folder;
+}
+
+TEST(run_directory, says_of_a_run_to_go_on_with_that_it_stays_where_it_is) {
+  temp_folder base;
+  { auto run = run_directory::create_at(base / "run"); }
+  fs::remove(base / "run/tmp");
+  std::ofstream(base / "run/tmp") << "no folder";
+  EXPECT_FAILURE(run_directory::adopt(base / "run"), errc::run_dir_unusable,
+                 "let it be written to");
 }
 
 TEST(run_directory, gives_different_numbers_to_runs_that_start_at_once) {

@@ -134,7 +134,7 @@ TEST_F(checkpoints, are_passed_over_by_name_where_torn_or_damaged) {
 }
 
 TEST_F(checkpoints, are_named_where_pipes_and_folders_stand_for_their_files) {
-  for (uint64_t step : {1, 2, 3, 4})
+  for (uint64_t step : {1, 2, 3, 4, 5})
     publish(step);
   const auto at = [&](int step, const char* name) {
     const fs::path out = folder / ("step-" + std::to_string(step)) / name;
@@ -144,10 +144,12 @@ TEST_F(checkpoints, are_named_where_pipes_and_folders_stand_for_their_files) {
   fs::create_directory(at(1, "manifest.json"));
   ASSERT_EQ(::mkfifo(at(2, "manifest.json").c_str(), 0600), 0);
   ASSERT_EQ(::mkfifo(at(3, "state.safetensors").c_str(), 0600), 0);
+  fs::create_symlink("manifest.json", at(5, "manifest.json")); // to itself
   EXPECT_EQ(problems(), "1: its manifest.json is no file\n"
                         "2: its manifest.json is no file\n"
                         "3: its state.safetensors is no file\n"
-                        "4: \n");
+                        "4: \n"
+                        "5: its manifest.json is missing\n");
 }
 
 TEST_F(checkpoints, are_only_what_has_the_name_of_one) {
