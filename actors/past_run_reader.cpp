@@ -150,7 +150,7 @@ coordinator::past_run read_past_run(const fs::path& folder,
   out.asked = journal.asked;
   for (const evaluation_report& one : journal.evaluations) {
     out.test = one;
-    out.evaluated_ns[one.epoch] = one.wall_ns;
+    out.evaluated_ns[one.step] = one.wall_ns;
     out.evaluations.push_back(one);
   }
   for (const store::journaled_recovery& one : journal.recoveries)

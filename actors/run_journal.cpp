@@ -27,6 +27,7 @@ struct memory {
   void operator()(const coordinator::events::evaluated& e) const {
     evaluation_report what;
     what.epoch = e.epoch;
+    what.step = e.step;
     what.loss = e.loss;
     what.accuracy = e.accuracy.value_or(0);
     what.rows = e.rows;

@@ -19,7 +19,7 @@ namespace ballast::actors {
 void worker_engine::freeze(const std::string& reason) {
   fence({.level = newest(),
          .known = step_number{UINT64_MAX},
-         .evaluated = epoch_number{UINT64_MAX},
+         .evaluated = step_number{UINT64_MAX},
          .reason = reason});
 }
 

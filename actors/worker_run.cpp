@@ -271,7 +271,8 @@ std::shared_ptr<gpu::step_executor> make_executor(worker_run& run,
       what.train.epochs,
       what.verify.every_steps,
       what.train.compression != compression_kind::none,
-      judge(what).ends()};
+      judge(what).ends(),
+      what.evaluate.every};
   std::optional<worker::worker_core> core;
   if (!order.beside)
     core.emplace(config, *order.first, order.start, *order.cursors);

@@ -49,12 +49,16 @@ std::string stamp_of_report(const std::string& folder) {
 namespace {
 
 /// The job says how often rows are used, which is not once.
-bool plans_uses(const std::string& folder) {
+nlohmann::json job_in(const std::string& folder) {
   std::ifstream file(folder + "/job.json");
-  const nlohmann::json job = nlohmann::json::parse(file, nullptr, false);
+  nlohmann::json job = nlohmann::json::parse(file, nullptr, false);
+  return job.is_object() ? job : nlohmann::json::object();
+}
+
+bool plans_uses(const std::string& folder) {
   const nlohmann::json::json_pointer kind("/train/sampling/kind");
   const std::string once = to_string(sampling_kind::once);
-  return job.is_object() && job.value(kind, once) != once;
+  return job_in(folder).value(kind, once) != once;
 }
 
 void print_audit(const nlohmann::json& audit, bool of_uses) {
@@ -98,17 +102,28 @@ void print_metrics(const nlohmann::json& report) {
     std::printf("  %-14s %s\n", "test metrics", out.c_str());
 }
 
-/// Which epoch the model is of, or would have been, and why no more follow.
-void print_course(const nlohmann::json& report) {
+/// Which evaluation the model is of, or would have been, and why no more
+/// follow.
+void print_course(const nlohmann::json& report, const std::string& folder) {
   if (report.contains("best")) {
     const nlohmann::json& best = report["best"];
-    std::printf("  %-14s %s %.4g, after epoch %llu%s\n", "best",
+    const nlohmann::json::json_pointer every("/evaluate/every");
+    const char* unit = job_in(folder).value(every, nlohmann::json()).is_number()
+                           ? "step"
+                           : "epoch";
+    std::printf("  %-14s %s %.4g, after %s %llu%s\n", "best",
                 best.value("metric", "").c_str(), best.value("value", 0.0),
-                best.value("epoch", 0ull),
+                unit, best.value(unit, 0ull),
                 best["step"] == report.value("model_step", nlohmann::json())
                     ? ", which is the model"
                     : "");
   }
+  const nlohmann::json::json_pointer keeps("/keep/best/metric");
+  const std::string kept = job_in(folder).value(keeps, "");
+  if (!kept.empty() && !report.contains("best"))
+    std::printf("  %-14s none: no evaluation had a %s; the model is the last "
+                "one\n",
+                "best", kept.c_str());
   const std::string reason = report.value("reason", "");
   if (report.value("state", "") == "done" && !reason.empty())
     std::printf("  %-14s %s\n", "ended early", reason.c_str());
@@ -137,7 +152,7 @@ void print_summary(const outcome& how) {
   number("test_loss", "test loss");
   number("test_accuracy", "test accuracy");
   print_metrics(report);
-  print_course(report);
+  print_course(report, how.folder);
   if (report.contains("importance"))
     print_importance(report["importance"]);
   if (report.contains("audit") && report["audit"].is_object())

@@ -24,8 +24,8 @@ public:
       : judge_(what), model_(of), device_(device), memory_(memory),
         state_(state) {}
 
-  void hear(const evaluation_report& found, step_number after) {
-    judge_.hear(state_.judged, found, after);
+  void hear(const evaluation_report& found) {
+    judge_.hear(state_.judged, found);
   }
   /// The parameters after the step `here`, if its evaluation is the best so
   /// far; also for who was not there when that was found. `before`: the kept

@@ -229,7 +229,7 @@ void step_executor::train(const generation_start& start) {
   draw_first();
   if (value(start.evaluate) > 0) {
     ahead_.end();
-    evaluate(start.evaluate);
+    evaluate();
   }
   if (judged_.is_over()) {
     ahead_.end();
@@ -252,8 +252,8 @@ void step_executor::train(const generation_start& start) {
     if (end.copy)
       copy_state();
     // The ranks of the step evaluate it, including those that leave then.
-    if (end.epoch_ended)
-      evaluate(ready->order.at.epoch);
+    if (end.evaluate)
+      evaluate();
     if (end.left)
       return;
     if (end.plan_switched) {
@@ -262,7 +262,7 @@ void step_executor::train(const generation_start& start) {
       else if (listener_.replanned)
         listener_.replanned(core_->current());
     }
-    if (end.finish || (end.epoch_ended && judged_.is_over()) ||
+    if (end.finish || (end.evaluate && judged_.is_over()) ||
         (end.pause && !stand_still()))
       break;
   }

@@ -159,7 +159,7 @@ private:
   void slow_down(uint64_t computed_ns);
   void exchange(const worker::step_order& of, worker::trailer& sums);
   worker::copy_wish copy_wish() const;
-  void evaluate(epoch_number epoch);
+  void evaluate();
   void finish();
   void enter(worker_phase phase);
 

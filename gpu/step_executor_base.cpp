@@ -19,6 +19,7 @@ namespace {
 
 /// Reports are at most 100 ms old: older records are known already.
 constexpr size_t newcomer_records_max = 4096;
+constexpr size_t newcomer_evaluations_max = 64;
 
 /// The state passes in pieces: where it lies on a device, each needs as much
 /// memory of the host. Equal on all ranks.
@@ -137,6 +138,11 @@ void step_executor::receive_position(const generation_start& start) {
     told.judged = with_.state->judged;
     std::lock_guard lock(mutex_);
     told.records = with_.state->history.newest(newcomer_records_max);
+    const auto& found = with_.state->evaluations;
+    told.evaluations.assign(
+        found.end() -
+            ptrdiff_t(std::min(found.size(), newcomer_evaluations_max)),
+        found.end());
     words = to_words(told);
   }
   uint64_t count = words.size();
@@ -157,6 +163,8 @@ void step_executor::receive_position(const generation_start& start) {
   with_.state->judged = told->judged;
   std::lock_guard lock(mutex_);
   with_.state->history.assign(told->records);
+  with_.state->evaluations.assign(told->evaluations.begin(),
+                                  told->evaluations.end());
   progress_.steps = told->records;
   progress_.timings.resize(told->records.size());
 }

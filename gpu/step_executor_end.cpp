@@ -47,7 +47,7 @@ std::string parameters_digest(const step_executor::parts& of) {
 
 } // namespace
 
-void step_executor::evaluate(epoch_number epoch) {
+void step_executor::evaluate() {
   const ledger::manifest& set = *with_.set;
   if (set.test_rows == 0)
     return;
@@ -80,10 +80,11 @@ void step_executor::evaluate(epoch_number epoch) {
   }
   evaluation_report report = totals.sum(*group_);
   report.worker = with_.self;
-  report.epoch = epoch;
-  // What it decides is done before anybody hears of it.
   const step_number here = with_.state->held.step;
-  judged_.hear(report, here);
+  report.step = here;
+  report.epoch = core_->epoch_of(here);
+  // What it decides is done before anybody hears of it.
+  judged_.hear(report);
   judged_.keep(here, listener_.before_change);
   report.wall_ns = monotonic_ns() - start_ns;
   {

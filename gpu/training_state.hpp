@@ -47,8 +47,9 @@ struct generation_start {
   std::vector<uint32_t> late;
   /// It also says where the generation starts.
   uint32_t source = 0;
-  /// Evaluate this epoch first, because its result was not reported. 0 = none.
-  epoch_number evaluate{};
+  /// Evaluate what is held first, because the result was not reported: the
+  /// step before the first one. 0 = no.
+  step_number evaluate{};
   bool paused = false; // pause before the first step
   /// Of the evaluations before; none: what is here counts, and newcomers are
   /// told it with the state.
@@ -114,7 +115,7 @@ inline void training_state::tell_after(const fence_order& known,
       !out.records.empty() && history.goes_beyond(out.records.back().step);
   if (!out.more)
     for (const evaluation_report& one : evaluations)
-      if (one.epoch > known.evaluated)
+      if (one.step > known.evaluated)
         out.evaluations.push_back(one);
 }
 

@@ -42,13 +42,13 @@ std::string other_key(const json& ours, const json& line) {
   return "";
 }
 
-/// Lines of events.jsonl, by epoch. One that is undone is evaluated again.
+/// Lines of events.jsonl, by step. One that is undone is evaluated again.
 std::map<uint64_t, std::vector<json>> evaluations_told(const fs::path& folder) {
   std::map<uint64_t, std::vector<json>> out;
   const auto use = [&out](const json& line, uint64_t) {
     if (line.value("kind", json()) == "evaluation" &&
-        line.value("epoch", json()).is_number_unsigned())
-      out[line["epoch"].get<uint64_t>()].push_back(line);
+        line.value("step", json()).is_number_unsigned())
+      out[line["step"].get<uint64_t>()].push_back(line);
   };
   store::for_each_json_line(folder / "events.jsonl", use,
                             [](uint64_t, const std::string&) {});
@@ -61,7 +61,7 @@ void check_told(const fs::path& folder, const store::journal_content& journal,
     return;
   const auto all = evaluations_told(folder);
   for (const evaluation_report& one : journal.evaluations) {
-    const auto lines = all.find(value(one.epoch));
+    const auto lines = all.find(value(one.step));
     if (lines == all.end()) // a power cut takes the newest lines
       continue;
     const std::vector<json>& told = lines->second;
@@ -71,7 +71,7 @@ void check_told(const fs::path& folder, const store::journal_content& journal,
         }))
       continue;
     const std::string key = other_key(ours, told.back());
-    into.problem("the evaluation of epoch " + to_string(one.epoch) + " has " +
+    into.problem("the evaluation after step " + to_string(one.step) + " has " +
                  key + " " + json_text(ours[key]) +
                  " in the ledger, events.jsonl has " +
                  json_text(told.back().value(key, json())));

@@ -233,20 +233,20 @@ void read_traces(const fs::path& folder, const store::journal_content& journal,
 
 /// Checks the run's own report. An unfinished or killed run has none.
 /// All of the job, or as many as its `stop` makes of the evaluations.
-uint64_t epochs_to_do(const store::journal_content& journal, uint64_t epochs) {
+uint64_t steps_to_do(const store::journal_content& journal, uint64_t steps) {
   if (!journal.run->job.contains("stop")) // of an earlier build
-    return epochs;
+    return steps;
   const job_result read = parse_job(json_text(journal.run->job), {}, "/");
   if (!read.value)
     unusable("the job in the journal: " + read.mistakes.at(0).message);
   const judge by(*read.value);
   judgement so_far;
   for (const evaluation_report& one : journal.evaluations) {
-    by.hear(so_far, one, {});
+    by.hear(so_far, one);
     if (!by.over(so_far).empty())
-      return value(one.epoch);
+      return value(one.step);
   }
-  return epochs;
+  return steps;
 }
 
 void check_report(const fs::path& folder, const store::journal_content& journal,
@@ -397,7 +397,7 @@ ledger::audit_report audit_run_directory(const fs::path& folder) {
                 " is committed, steps.jsonl has " + std::to_string(steps));
   if (batch > 0)
     check_report(folder, journal, steps,
-                 epochs_to_do(journal, epochs) * ((rows + batch - 1) / batch),
+                 steps_to_do(journal, epochs * ((rows + batch - 1) / batch)),
                  all);
   check_lineage(folder, journal, set, steps, all);
   check_results(folder, journal, read_if_there(folder / "report.json"), trained,

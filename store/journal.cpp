@@ -63,8 +63,9 @@ CREATE TABLE IF NOT EXISTS told (
   dropped INTEGER NOT NULL,
   event INTEGER NOT NULL,
   PRIMARY KEY (number, generation));
-CREATE TABLE IF NOT EXISTS evaluation (
-  epoch INTEGER PRIMARY KEY,
+CREATE TABLE IF NOT EXISTS evaluation_after (
+  step INTEGER PRIMARY KEY,
+  epoch INTEGER NOT NULL,
   what TEXT NOT NULL,
   event INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS recovery (
@@ -336,16 +337,17 @@ void journal::record_told(const journaled_telling& what, uint64_t event) {
 
 void journal::record_evaluation(const evaluation_report& what, uint64_t event) {
   state_->set(durable::later);
-  sqlite::statement(*state_->db,
-                    "INSERT OR REPLACE INTO evaluation VALUES (?, ?, ?)")
-      .bind(1, value(what.epoch))
-      .bind(2, json_text(nlohmann::json{
+  sqlite::statement(*state_->db, "INSERT OR REPLACE INTO evaluation_after"
+                                 " VALUES (?, ?, ?, ?)")
+      .bind(1, value(what.step))
+      .bind(2, value(what.epoch))
+      .bind(3, json_text(nlohmann::json{
                    {"loss", what.loss},
                    {"accuracy", what.accuracy},
                    {"rows", what.rows},
                    {"wall_ns", what.wall_ns},
                    {"values", metrics::journal_json(what.values)}}))
-      .bind(3, event)
+      .bind(4, event)
       .run();
 }
 
@@ -370,7 +372,7 @@ void journal::record_restart(step_number first, uint64_t event) {
 void journal::forget_events_after(uint64_t last) {
   state_->set(durable::later);
   sqlite::transaction change(*state_->db);
-  for (const char* table : {"told", "evaluation", "recovery", "restart"})
+  for (const char* table : {"told", "evaluation_after", "recovery", "restart"})
     sqlite::statement(*state_->db,
                       std::string("DELETE FROM ") + table + " WHERE event > ?")
         .bind(1, last)
@@ -382,9 +384,9 @@ void journal::record_undo(step_number to, epoch_number epoch) {
   state_->set(durable::now);
   sqlite::transaction change(*state_->db);
   state_->commit_statement->bind(1, value(to)).bind(2, value(epoch)).run();
-  // If `to` ends its epoch that is evaluated once more, which costs little.
-  sqlite::statement(*state_->db, "DELETE FROM evaluation WHERE epoch >= ?")
-      .bind(1, value(epoch))
+  // What was evaluated after `to` itself is so once more, which costs little.
+  sqlite::statement(*state_->db, "DELETE FROM evaluation_after WHERE step >= ?")
+      .bind(1, value(to))
       .run();
   change.commit();
   state_->committed = to;

@@ -108,19 +108,19 @@ void read_told(sqlite::connection& on, journal_content& out) {
       out.told.push_back({plan_number{query.number(0)},
                           generation{query.number(1)}, query.number(2) != 0});
   }
-  {
+  if (has_table(on, "evaluation_after")) { // of earlier builds there are none
     sqlite::statement query(
-        on, "SELECT epoch, what FROM evaluation ORDER BY epoch");
+        on, "SELECT step, epoch, what FROM evaluation_after ORDER BY step");
     while (query.step()) {
-      const auto what = nlohmann::json::parse(query.text(1));
+      const auto what = nlohmann::json::parse(query.text(2));
       evaluation_report& one = out.evaluations.emplace_back();
-      one.epoch = epoch_number{query.number(0)};
+      one.step = step_number{query.number(0)};
+      one.epoch = epoch_number{query.number(1)};
       one.loss = number_or_nan(what, "loss");
       one.accuracy = number_or_nan(what, "accuracy");
       one.rows = what.at("rows").get<uint64_t>();
       one.wall_ns = what.at("wall_ns").get<uint64_t>();
-      if (what.contains("values")) // of earlier builds there are none
-        one.values = metrics::values_of_journal(what.at("values"));
+      one.values = metrics::values_of_journal(what.at("values"));
     }
   }
   {

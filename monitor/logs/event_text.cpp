@@ -163,6 +163,7 @@ event_text line(const events::epoch_ended& e) {
 
 event_text line(const events::evaluated& e) {
   ordered_json out{{"epoch", value(e.epoch)},
+                   {"step", value(e.step)},
                    {"test_loss", e.loss},
                    {"test_rows", e.rows},
                    {"ms", e.took.count()}};

@@ -111,11 +111,10 @@ void checkpoints::copied(step_number step, generation by,
     copies_.try_emplace(step, here);
 }
 
-void checkpoints::evaluated(const evaluation_report& found, step_number end,
-                            const judge& by) {
+void checkpoints::evaluated(const evaluation_report& found, const judge& by) {
   for (auto& [step, one] : copies_)
-    if (step > end && one.tally.judged.judged < found.epoch) {
-      by.hear(one.tally.judged, found, end);
+    if (step > found.step && one.tally.judged.judged < found.step) {
+      by.hear(one.tally.judged, found);
       one.tally.test = found;
     }
 }

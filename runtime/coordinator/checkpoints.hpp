@@ -71,9 +71,8 @@ public:
   void copied(step_number step, generation by, const restart_point& here);
   /// A copy of `here` is to come, of a step that no worker may go behind.
   void remember(const restart_point& here) { copies_[here.step()] = here; }
-  /// News of the evaluation after step `end`: it may come after later steps.
-  void evaluated(const evaluation_report& found, step_number end,
-                 const judge& by);
+  /// News of an evaluation, which may come after later steps.
+  void evaluated(const evaluation_report& found, const judge& by);
   /// As soon as possible.
   void want() { wanted_ = true; }
   bool wanted() const { return wanted_; }

@@ -26,15 +26,15 @@ std::optional<step_number> fence::base() const {
 }
 
 std::vector<evaluation_report> fence::evaluations() const {
-  std::map<epoch_number, evaluation_report> told;
+  std::map<step_number, evaluation_report> told;
   for (const auto& [who, ack] : acks_)
     if (ack.holds_state)
       for (const evaluation_report& one : ack.evaluations)
-        told.emplace(one.epoch, one);
+        told.emplace(one.step, one);
   for (const evaluation_report& one : heard_)
-    told.emplace(one.epoch, one);
+    told.emplace(one.step, one);
   std::vector<evaluation_report> out;
-  for (const auto& [epoch, one] : told)
+  for (const auto& [step, one] : told)
     out.push_back(one);
   return out;
 }

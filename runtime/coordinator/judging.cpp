@@ -11,8 +11,8 @@ judgement judged_at(const coordinator_parts& p, step_number base) {
   const run_tally& tally = p.run.steps.tally();
   judgement out = tally.judged;
   for (const evaluation_report& one : tally.unjudged)
-    if (const step_number end = p.run.spec.end_of(one.epoch); end <= base)
-      by.hear(out, one, end);
+    if (one.step <= base)
+      by.hear(out, one);
   return out;
 }
 
@@ -26,37 +26,38 @@ void note_evaluation(coordinator_parts& p, const evaluation_report& report) {
   judgement so_far = judged_at(p, step_number{UINT64_MAX});
   if (!p.run.steps.evaluated(report))
     return;
-  const step_number end = spec.end_of(report.epoch);
-  const bool last = value(report.epoch) == spec.job.train.epochs;
-  events::evaluated told{report.epoch, report.loss, report.rows,
+  const bool last =
+      report.step == spec.end_of(epoch_number{spec.job.train.epochs});
+  events::evaluated told{report.epoch, report.step, report.loss, report.rows,
                          std::chrono::nanoseconds(report.wall_ns)};
   if (spec.set.classes > 0)
     told.accuracy = report.accuracy;
   told.values = report.values;
-  told.best = by.hear(so_far, report, end);
+  told.best = by.hear(so_far, report);
   // What decides is told without exception: the next coordinator judges by it.
   p.run.steps.tell_thinned(p.out, told, last || by.judges(),
                            std::max(p.ticked, instant{0}));
   if (const std::string why = by.over(so_far); !why.empty() && !last)
-    p.out.tell(events::ends_early{report.epoch, end, why});
+    p.out.tell(events::ends_early{report.epoch, report.step, why});
   if (!by.judges())
     return;
-  p.run.copies.evaluated(report, end, by);
+  p.run.copies.evaluated(report, by);
   fetch_copy(p);
 }
 
 step_number judged_up_to(const coordinator_parts& p) {
   const run_tally& tally = p.run.steps.tally();
-  const uint64_t ended = value(tally.last.epoch) - 1;
-  if (!judge(p.run.spec.job).judges() || value(tally.last.step) == 0 ||
-      ended == 0 || (tally.test && value(tally.test->epoch) >= ended))
-    return tally.last.step;
-  return p.run.spec.end_of(epoch_number{ended});
+  const step_number last = tally.last.step;
+  const step_number due = p.run.spec.evaluations().newest_before(last);
+  if (!judge(p.run.spec.job).judges() || due == step_number{} ||
+      (tally.test && tally.test->step >= due))
+    return last;
+  return due;
 }
 
 std::string why_early(const coordinator_parts& p) {
-  const bool early =
-      value(p.run.steps.last().epoch) < p.run.spec.job.train.epochs;
+  const epoch_number end{p.run.spec.job.train.epochs};
+  const bool early = p.run.steps.last().step < p.run.spec.end_of(end);
   return early ? judge(p.run.spec.job).over(judged_now(p)) : "";
 }
 

@@ -223,8 +223,9 @@ void on(coordinator_parts& p, const worker_loaded& message, instant now) {
       .late = {},
       .source = members.source,
       .evaluate = p.run.spec.set.test_rows == 0
-                      ? epoch_number{}
+                      ? step_number{}
                       : p.run.steps.evaluation_owed(
+                            p.run.spec.evaluations(),
                             members.commits.waiting(members.commits.base())),
       .paused = p.run.requests.paused(),
       .judged = judged_at(p, members.commits.base())};

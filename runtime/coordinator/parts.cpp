@@ -52,7 +52,7 @@ fence_order coordinator_parts::fence_now() const {
   return {.term = config.term,
           .level = held.level(),
           .known = tally.last.step,
-          .evaluated = tally.test ? tally.test->epoch : epoch_number{},
+          .evaluated = tally.test ? tally.test->step : step_number{},
           .reason = held.reason()};
 }
 

@@ -53,9 +53,9 @@ struct past_run {
   step_number committed{}; // up to here, by the journal
   /// Ascending; of one step the disk's comes first.
   std::vector<past_checkpoint> checkpoints;
-  std::optional<evaluation_report> test;         // the newest
-  std::map<epoch_number, uint64_t> evaluated_ns; // of those that were told
-  std::vector<evaluation_report> evaluations;    // likewise, ascending
+  std::optional<evaluation_report> test;        // the newest
+  std::map<step_number, uint64_t> evaluated_ns; // of those that were told
+  std::vector<evaluation_report> evaluations;   // likewise, ascending
   std::set<step_number> restarts; // first steps behind a checkpoint
   std::vector<std::pair<std::string, double>> recoveries; // reason, ms
   /// Those that an event tells the loss of: name and incarnation.

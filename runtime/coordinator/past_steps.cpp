@@ -38,12 +38,12 @@ std::string difference(const ledger::committed_step& line,
 class checker {
 public:
   checker(const past_run& past, const ledger::recorded_run& record,
-          uint64_t lineage, bool evaluates)
-      : past_(past), walk_(record), evaluates_(evaluates), judge_(past.what) {
+          uint64_t lineage, std::optional<evaluation_schedule> due)
+      : past_(past), walk_(record), evaluations_due_(due), judge_(past.what) {
     out_.tally.lineage = lineage;
     out_.points.push_back({{}, out_.tally, std::nullopt});
     for (const evaluation_report& one : past.evaluations)
-      evaluations_[one.epoch] = &one;
+      evaluations_[one.step] = &one;
     for (const past_checkpoint& one : past.checkpoints)
       saved_.emplace(one.holds.step, &one);
   }
@@ -113,16 +113,16 @@ private:
              bool entered) const {
     to.lineage = lineage_after(to.lineage, step,
                                entered ? &walk_.book().current() : nullptr);
-    if (const auto found = evaluations_.find(to.last.epoch);
-        found != evaluations_.end() && step.epoch != to.last.epoch) {
-      judge_.hear(to.judged, *found->second, to.last.step);
+    if (const auto found = evaluations_.find(to.last.step);
+        found != evaluations_.end()) {
+      judge_.hear(to.judged, *found->second);
       to.test = *found->second;
     }
-    auto evaluated = past_.evaluated_ns.find(to.last.epoch);
+    auto evaluated = past_.evaluated_ns.find(to.last.step);
     if (evaluated != past_.evaluated_ns.end())
       to.evaluated_ns = evaluated->second;
-    // How long the evaluation of an epoch took, not every epoch's event tells.
-    bool unknown = step.epoch != to.last.epoch && evaluates_ &&
+    // How long an evaluation took, not every one's event tells.
+    bool unknown = evaluations_due_ && evaluations_due_->is_due(to.last.step) &&
                    evaluated == past_.evaluated_ns.end();
     if (unknown || past_.restarts.contains(step.step))
       to.timed = false;
@@ -156,9 +156,9 @@ private:
 
   const past_run& past_;
   ledger::ledger_walk walk_;
-  bool evaluates_;
+  const std::optional<evaluation_schedule> evaluations_due_;
   const judge judge_;
-  std::map<epoch_number, const evaluation_report*> evaluations_;
+  std::map<step_number, const evaluation_report*> evaluations_;
   std::multimap<step_number, const past_checkpoint*> saved_;
   past_steps out_;
 };
@@ -168,8 +168,8 @@ private:
 past_steps check_past_steps(const past_run& past,
                             const ledger::recorded_run& record,
                             uint64_t lineage, uint64_t steps_max,
-                            bool evaluates) {
-  checker one(past, record, lineage, evaluates);
+                            std::optional<evaluation_schedule> due) {
+  checker one(past, record, lineage, due);
   bool placed = !record.plans.empty() || !past.steps.empty();
   if (placed && one.take_lines())
     one.take_lost(steps_max);

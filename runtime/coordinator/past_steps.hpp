@@ -8,7 +8,9 @@
 #include "runtime/coordinator/past_run.hpp"
 #include "runtime/coordinator/run_tally.hpp"
 #include "runtime/ledger/replay.hpp"
+#include "runtime/messages/evaluation_schedule.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,10 +32,11 @@ struct past_steps {
 };
 
 /// `lineage`: before the first step. `steps_max`: of the whole run.
-/// `evaluates`: at the end of each epoch, which is no time of training.
+/// `due`: evaluations, which are no time of training; none: there is no test
+/// part.
 past_steps check_past_steps(const past_run& past,
                             const ledger::recorded_run& record,
                             uint64_t lineage, uint64_t steps_max,
-                            bool evaluates = false);
+                            std::optional<evaluation_schedule> due = {});
 
 } // namespace ballast::coordinator

@@ -18,7 +18,7 @@ void progress::restore(const past_run& past, run_tally tally,
   recoveries_ = past.recoveries;
   tally_.test = past.test;
   for (const evaluation_report& one : past.evaluations)
-    if (judge_.judges() && one.epoch > tally_.judged.judged)
+    if (judge_.judges() && one.step > tally_.judged.judged)
       tally_.unjudged.push_back(one);
   const plan_number in_force = book_ ? book_->current().number : plan_number{};
   for (const past_plan& one : past.plans) {
@@ -36,7 +36,7 @@ void progress::go_back(const restart_point& point) {
   tally_ = point.tally;
   tally_.unjudged.clear();
   // Told of before the steps up to it were: it is evaluated again.
-  if (tally_.test && tally_.test->epoch > tally_.judged.judged &&
+  if (tally_.test && tally_.test->step > tally_.judged.judged &&
       judge_.judges())
     tally_.test.reset();
   ahead_.reset();
@@ -105,11 +105,10 @@ bool progress::commit(const ledger::committed_step& step, uint64_t rows) {
       tally_.lineage, step,
       step.plan == tally_.last.plan ? nullptr : &book_->current());
   plans_.erase(plans_.begin(), plans_.lower_bound(book_->current().number));
-  if (step.epoch != tally_.last.epoch) {
-    const uint64_t per_epoch = book_->steps_per_epoch();
-    for (const evaluation_report& one : std::exchange(tally_.unjudged, {}))
-      judge_.hear(tally_.judged, one,
-                  step_number{value(one.epoch) * per_epoch});
+  std::vector<evaluation_report>& unjudged = tally_.unjudged;
+  while (!unjudged.empty() && unjudged.front().step < step.step) {
+    judge_.hear(tally_.judged, unjudged.front());
+    unjudged.erase(unjudged.begin());
   }
   const bool epoch_over = tally_.count(step, rows);
   rate_.count(step.t_ns, tally_.samples);
@@ -117,32 +116,25 @@ bool progress::commit(const ledger::committed_step& step, uint64_t rows) {
 }
 
 bool progress::evaluated(const evaluation_report& report) {
-  if (tally_.test && tally_.test->epoch >= report.epoch)
+  if (tally_.test && tally_.test->step >= report.step)
     return false;
   tally_.test = report;
   tally_.evaluated_ns += report.wall_ns;
-  if (judge_.judges() && report.epoch < tally_.last.epoch) // it comes late
-    judge_.hear(tally_.judged, report,
-                step_number{value(report.epoch) * book_->steps_per_epoch()});
+  if (judge_.judges() && report.step < tally_.last.step) // it comes late
+    judge_.hear(tally_.judged, report);
   else if (judge_.judges())
     tally_.unjudged.push_back(report);
   return true;
 }
 
-epoch_number progress::evaluation_owed(
+step_number progress::evaluation_owed(
+    const evaluation_schedule& due,
     const std::vector<ledger::committed_step>& inherited) const {
-  ledger::position at = book_->next();
-  for (const ledger::committed_step& step : inherited)
-    at = {step.epoch, next(step.step)};
-  if (value(at.step) == 1)
-    return {};
-  // The last step before `at` ended an epoch whose evaluation was not reported.
-  uint64_t per_epoch = book_->steps_per_epoch();
-  if ((value(at.step) - 1) % per_epoch != 0)
-    return {};
-  epoch_number ended{(value(at.step) - 1) / per_epoch};
-  bool done = tally_.test && tally_.test->epoch >= ended;
-  return done ? epoch_number{} : ended;
+  const step_number last = inherited.empty()
+                               ? step_number{value(book_->next().step) - 1}
+                               : inherited.back().step;
+  const bool done = tally_.test && tally_.test->step >= last;
+  return done || !due.is_due(last) ? step_number{} : last;
 }
 
 void progress::tell_thinned(outbox& out, run_event what, bool last,

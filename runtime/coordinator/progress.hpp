@@ -7,6 +7,7 @@
 #include "runtime/coordinator/outbox.hpp"
 #include "runtime/coordinator/past_steps.hpp"
 #include "runtime/coordinator/run_tally.hpp"
+#include "runtime/messages/evaluation_schedule.hpp"
 #include "runtime/messages/judge.hpp"
 
 #include <map>
@@ -85,10 +86,11 @@ public:
   /// False if it is known. Equal on every rank: the first word counts, even if
   /// its worker dies before the others speak.
   bool evaluated(const evaluation_report& report);
-  /// The epoch whose evaluation no worker reported, though its last step is
-  /// before the one behind `inherited`; 0: none.
-  epoch_number
-  evaluation_owed(const std::vector<ledger::committed_step>& inherited) const;
+  /// The last step, of `inherited` or else of all, if no worker has reported
+  /// the evaluation that is due after it; else 0.
+  step_number
+  evaluation_owed(const evaluation_schedule& due,
+                  const std::vector<ledger::committed_step>& inherited) const;
 
   // -- events that quick epochs would fill the disk with
   /// One that is left out is still written at the end of the run, if no newer

@@ -94,6 +94,7 @@ struct epoch_ended {
 };
 struct evaluated {
   epoch_number epoch{};
+  step_number step{};
   double loss = 0;
   uint64_t rows = 0;
   milliseconds took{};

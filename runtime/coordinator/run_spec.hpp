@@ -4,6 +4,7 @@
 
 #include "runtime/job/job.hpp"
 #include "runtime/job/leaves_of.hpp"
+#include "runtime/messages/evaluation_schedule.hpp"
 #include "runtime/messages/messages.hpp"
 
 #include <string>
@@ -28,8 +29,13 @@ struct run_spec {
   uint32_t leaves() const { return leaves_of(job.train); }
   /// The last one of an epoch.
   step_number end_of(epoch_number epoch) const {
-    return step_number{value(epoch) *
-                       ((set.train_rows + batch() - 1) / batch())};
+    return step_number{value(epoch) * steps_per_epoch()};
+  }
+  uint64_t steps_per_epoch() const {
+    return (set.train_rows + batch() - 1) / batch();
+  }
+  evaluation_schedule evaluations() const {
+    return {job.evaluate.every, steps_per_epoch(), job.train.epochs};
   }
   const elastic_spec& elastic() const { return job.elastic; }
   ledger::ledger_config rows() const {

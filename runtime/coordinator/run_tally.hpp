@@ -35,9 +35,9 @@ struct run_tally {
   uint64_t lineage = 0;             // digest of all steps: lineage.hpp
   std::optional<double> train_loss; // mean over the last full epoch
   std::optional<evaluation_report> test;
-  /// Of the evaluations of all epochs before that of `last`; and those that it
-  /// does not know yet, ascending. Reports of an evaluation overtake those of
-  /// the steps before it.
+  /// Of the evaluations after steps before `last`; and those that it does not
+  /// know yet, ascending. Reports of an evaluation overtake those of the steps
+  /// before it.
   judgement judged;
   std::vector<evaluation_report> unjudged;
   /// Steps whose duration is known: the time since the step before, where no

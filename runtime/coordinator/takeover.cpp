@@ -256,10 +256,12 @@ void restore(coordinator_parts& p, past_run past, instant now) {
     if (one.effective)
       record.plans.push_back({one.body, *one.effective});
   const uint64_t batch = std::max<uint64_t>(spec.batch(), 1);
-  past_steps found = check_past_steps(past, record, p.run.steps.tally().lineage,
-                                      spec.job.train.epochs *
-                                          ((past.rows + batch - 1) / batch),
-                                      spec.set.test_rows > 0);
+  std::optional<evaluation_schedule> due;
+  if (spec.set.test_rows > 0)
+    due = spec.evaluations();
+  past_steps found = check_past_steps(
+      past, record, p.run.steps.tally().lineage,
+      spec.job.train.epochs * ((past.rows + batch - 1) / batch), due);
   if (found.problem)
     return fail(p, std::move(found.problem));
   p.run.steps.restore(past, found.tally, std::move(found.book));

@@ -81,8 +81,22 @@ field& field::take_words() {
       allowed.assign(of_enum->words().begin(), of_enum->words().end());
     else if (const auto* of_list = std::get_if<list_or_word>(&place))
       allowed = {of_list->word};
+    else if (const auto* of_number = std::get_if<number_or_word>(&place))
+      allowed = {of_number->word};
   });
   return *this;
+}
+
+json default_of(const field& of) {
+  if (!of.default_value.is_null())
+    return of.default_value;
+  json out;
+  of.with_fresh([&](object_ref fresh) { out = load_value(of, fresh); });
+  return out;
+}
+
+bool may_be_empty(const field& of) {
+  return !of.required && default_of(of) == json("");
 }
 
 std::string key_of(const std::string& pointer) {

@@ -9,6 +9,7 @@
 #include "runtime/base/check.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/job/list_or_word.hpp"
+#include "runtime/job/number_or_word.hpp"
 #include "runtime/job/word_place.hpp"
 
 #include <concepts>
@@ -39,7 +40,7 @@ using field_place =
                  std::optional<std::string>*, std::vector<std::string>*,
                  std::vector<uint32_t>*, std::vector<double>*,
                  std::vector<std::vector<double>>*, list_or_word,
-                 std::map<std::string, std::string>*, job*>;
+                 number_or_word, std::map<std::string, std::string>*, job*>;
 
 /// The struct that a document is read into. Tables of different structs have
 /// one type, so this one remembers which struct it refers to.
@@ -172,9 +173,8 @@ std::string allowed_values(const field& of);
 /// Of the items of a list with `of_item`.
 json_kind json_type(const field& of, bool of_item = false);
 bool is_nullable(const field& of);
-/// A list of lists.
-bool is_table(const field& of);
-bool has_word(const field& of); // a list of numbers, or that
+bool is_table(const field& of); // a list of lists
+bool has_word(const field& of); // number or list, or that
 /// A text that is "" where nothing is given.
 bool may_be_empty(const field& of);
 

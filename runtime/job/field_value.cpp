@@ -47,6 +47,8 @@ template <class T>
 struct scalar_of<std::optional<T>> : scalar_of<T> {};
 template <>
 struct scalar_of<list_or_word> : scalar_of<double> {};
+template <>
+struct scalar_of<number_or_word> : scalar_of<uint64_t> {};
 
 /// Calls `f` with the field's place in a fresh struct.
 template <class F>
@@ -260,9 +262,10 @@ std::vector<failure> read_list(const field& of, const std::string& pointer,
   return mistakes;
 }
 
-/// Instead of the list.
+/// Instead of the list or the number.
+template <class T>
 std::vector<failure> read_word(const field& of, const json& value,
-                               const list_or_word& out) {
+                               const T& out) {
   const auto text = value.get<std::string>();
   if (text != out.word)
     return {{of.mistake,
@@ -323,7 +326,8 @@ std::string allowed_values(const field& of) {
   if (is_table(of))
     one = list_allowed(of, one);
   if (has_word(of))
-    return quoted_list(of.allowed) + " or " + list_allowed(of, one);
+    return quoted_list(of.allowed) + " or " +
+           (is_list_field(of) ? list_allowed(of, one) : one);
   if (is_list_field(of))
     return (of.one_or_list ? one + ", or " : "") + list_allowed(of, one);
   return is_nullable(of) ? "null or " + one : one;
@@ -339,10 +343,6 @@ bool is_nullable(const field& of) {
   });
 }
 
-bool may_be_empty(const field& of) {
-  return !of.required && default_of(of) == json("");
-}
-
 bool is_table(const field& of) {
   return with_fresh_place(of, [](auto place) {
     using stored = std::remove_pointer_t<decltype(place)>;
@@ -356,7 +356,8 @@ bool is_table(const field& of) {
 
 bool has_word(const field& of) {
   return with_fresh_place(of, [](auto place) {
-    return std::is_same_v<decltype(place), list_or_word>;
+    return std::is_same_v<decltype(place), list_or_word> ||
+           std::is_same_v<decltype(place), number_or_word>;
   });
 }
 
@@ -376,6 +377,16 @@ std::vector<failure> store_value(const field& of, const json& value,
         return read_word(of, value, place);
       *place.chosen = false;
       return read_list(of, of.pointer, value, *place.list);
+    } else if constexpr (std::is_same_v<stored, number_or_word>) {
+      if (value.is_string())
+        return read_word(of, value, place);
+      uint64_t number = 0;
+      mistake = read_scalar(of, of.pointer, value, number);
+      if (mistake)
+        mistake.message.insert(mistake.message.find("expected ") + 9,
+                               quoted_list(of.allowed) + " or ");
+      else
+        *place.number = number;
     } else if constexpr (is_list<stored>::value) {
       return read_list(of, of.pointer, value, *place);
     } else if constexpr (is_map<stored>) {
@@ -417,6 +428,8 @@ json load_value(const field& of, object_ref from) {
           return place.load();
         else if constexpr (std::is_same_v<stored, list_or_word>)
           return *place.chosen ? json(place.word) : json(*place.list);
+        else if constexpr (std::is_same_v<stored, number_or_word>)
+          return *place.number ? json(**place.number) : json(place.word);
         else if constexpr (std::is_same_v<stored, job>)
           return to_json(*place);
         else if constexpr (is_optional<stored>::value)
@@ -432,14 +445,6 @@ json load_value(const field& of, object_ref from) {
           return *place;
       },
       of.at(from));
-}
-
-json default_of(const field& of) {
-  if (!of.default_value.is_null())
-    return of.default_value;
-  json out;
-  of.with_fresh([&](object_ref fresh) { out = load_value(of, fresh); });
-  return out;
 }
 
 } // namespace ballast

@@ -44,30 +44,45 @@ void add_evaluate_fields(std::vector<job_field>& f) {
   add_field(
       f, metrics_pointer,
       [](job& j) -> field_place { return &j.evaluate.metrics; },
-      "What is computed of the test part after each epoch, beside its loss. "
+      "What is computed of the test part each time, beside its loss. "
       "[metrics-of-models.md](metrics-of-models.md) says what each is, and "
       "for which loss. Empty: " +
           usual_words() + ".")
       .one_of(metrics::metric_names())
       .items(0, metrics_max);
+  add_field(
+      f, "/evaluate/every",
+      [](job& j) -> field_place {
+        return number_or_word{&j.evaluate.every, "epoch"};
+      },
+      "When the test part is evaluated: at the end of each epoch, or after "
+      "each so many steps; and always after the last step of the job. `stop` "
+      "and `keep` look at every evaluation.")
+      .between(1, 1e12);
 }
 
 void check_evaluate(const job& in, std::vector<failure>& mistakes) {
   rule_book book(mistakes);
   const std::vector<std::string>& names = in.evaluate.metrics;
+  const data_spec& data = in.data;
+  const bool tests = data.test || data.test_fraction > 0 ||
+                     data.train.format == source_format::prepared;
+  const auto refuse_without_tests = [&](const std::string& field) {
+    book.refuse(
+        {field, "/data/test_fraction", "/data/test", "/data/train/format"},
+        "there is no test part; expected /data/test, or a "
+        "/data/test_fraction above 0");
+  };
+  if (in.evaluate.every && !tests)
+    refuse_without_tests("/evaluate/every");
   if (names.empty())
     return;
   const metrics::task what = task_of(in.train.loss);
   if (in.model.kind == model_kind::emulated)
     book.refuse({metrics_pointer, "/model/kind"},
                 "the emulated model says nothing of a row; leave it out");
-  const data_spec& data = in.data;
-  if (!data.test && data.test_fraction == 0 &&
-      data.train.format != source_format::prepared)
-    book.refuse({metrics_pointer, "/data/test_fraction", "/data/test",
-                 "/data/train/format"},
-                "there is no test part; expected /data/test, or a "
-                "/data/test_fraction above 0");
+  if (!tests)
+    refuse_without_tests(metrics_pointer);
   std::set<std::string> seen;
   for (size_t i = 0; i < names.size(); ++i) {
     const auto one = parse_word<metrics::metric>(names[i]);

@@ -28,7 +28,7 @@ std::string short_number(double what) {
 
 judge::judge(const job& of)
     : patience_(of.stop.patience), min_delta_(of.stop.min_delta),
-      target_(of.stop.target) {
+      target_(of.stop.target), by_steps_(of.evaluate.every.has_value()) {
   const std::string& stop = of.stop.metric;
   const keep_best_spec& keep = of.keep.best;
   stop_ = {!stop.empty(), stop, low_is_good(stop, best_mode::automatic)};
@@ -49,17 +49,17 @@ bool judge::measure::better(double now, double before, double by) const {
   return low ? now < before - by : now > before + by;
 }
 
-bool judge::hear(judgement& so_far, const evaluation_report& found,
-                 step_number after) const {
-  if (!judges() || found.epoch <= so_far.judged)
+bool judge::hear(judgement& so_far, const evaluation_report& found) const {
+  if (!judges() || found.step <= so_far.judged)
     return false;
-  so_far.judged = found.epoch;
+  so_far.judged = found.step;
+  so_far.epoch = found.epoch;
   const auto take = [&](const measure& by, best_so_far& best, double delta) {
     const double now = by.of(found);
     const bool first = best.epoch == epoch_number{} && now == now;
     if (!first && !by.better(now, best.value, delta))
       return false;
-    best = {found.epoch, after, now};
+    best = {found.epoch, found.step, now};
     return true;
   };
   bool best = false;
@@ -73,12 +73,16 @@ bool judge::hear(judgement& so_far, const evaluation_report& found,
   return keep_.active ? take(keep_, so_far.keep, 0) : best;
 }
 
+std::string judge::place(epoch_number epoch, step_number step) const {
+  return by_steps_ ? "step " + to_string(step) : "epoch " + to_string(epoch);
+}
+
 std::string judge::over(const judgement& so_far) const {
   const best_so_far& best = so_far.stop;
   if (so_far.reached)
     return stop_.name + " is " + (stop_.low ? "at most " : "at least ") +
-           short_number(*target_) + " after epoch " + to_string(so_far.judged) +
-           " (stop.target)";
+           short_number(*target_) + " after " +
+           place(so_far.epoch, so_far.judged) + " (stop.target)";
   if (!patience_ || so_far.since < *patience_)
     return {};
   const std::string in = std::to_string(so_far.since) +
@@ -86,8 +90,8 @@ std::string judge::over(const judgement& so_far) const {
   if (best.epoch == epoch_number{})
     return "no " + stop_.name + " in " + in + " (stop.patience)";
   return "no better " + stop_.name + " in " + in +
-         " (stop.patience); the best is " + short_number(best.value) +
-         ", of epoch " + to_string(best.epoch);
+         " (stop.patience); the best is " + short_number(best.value) + ", of " +
+         place(best.epoch, best.step);
 }
 
 } // namespace ballast

@@ -20,10 +20,9 @@ public:
   bool keeps() const { return keep_.active; }
   /// An evaluation may end the run before its last epoch.
   bool ends() const { return patience_ || target_; }
-  /// Takes in what was found after that step, once. True: it is the best so
-  /// far. NaN, and what was not computed, is never better.
-  bool hear(judgement& so_far, const evaluation_report& found,
-            step_number after) const;
+  /// Takes in each once, ascending. True: it is the best so far. NaN, and what
+  /// was not computed, is never better.
+  bool hear(judgement& so_far, const evaluation_report& found) const;
   /// Why the run is over with the newest evaluation; empty: it goes on.
   std::string over(const judgement& so_far) const;
   /// Of what is kept, or else of what ends the run.
@@ -35,6 +34,8 @@ public:
   }
 
 private:
+  std::string place(epoch_number epoch, step_number step) const;
+
   struct measure {
     bool active = false;
     std::string name;
@@ -48,6 +49,7 @@ private:
   std::optional<uint64_t> patience_;
   double min_delta_ = 0;
   std::optional<double> target_;
+  bool by_steps_ = false; // evaluate.every
 };
 
 } // namespace ballast

@@ -17,19 +17,20 @@ namespace ballast {
 
 struct best_so_far {
   epoch_number epoch{}; // 0: none yet
-  step_number step{};   // its last one
+  step_number step{};   // after which it was evaluated
   double value = 0;
   auto fields() { return std::tie(epoch, step, value); }
   friend bool operator==(const best_so_far&, const best_so_far&) = default;
 };
 
 struct judgement {
-  epoch_number judged{}; // the newest that it took in
-  best_so_far stop;      // by stop.metric; what patience compares with
-  uint64_t since = 0;    // evaluations without a better one
-  bool reached = false;  // stop.target
-  best_so_far keep;      // by keep.best.metric
-  auto fields() { return std::tie(judged, stop, since, reached, keep); }
+  step_number judged{}; // after which the newest that it took in was made,
+  epoch_number epoch{}; // of that epoch
+  best_so_far stop;     // by stop.metric; what patience compares with
+  uint64_t since = 0;   // evaluations without a better one
+  bool reached = false; // stop.target
+  best_so_far keep;     // by keep.best.metric
+  auto fields() { return std::tie(judged, epoch, stop, since, reached, keep); }
   friend bool operator==(const judgement&, const judgement&) = default;
 };
 

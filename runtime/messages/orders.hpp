@@ -69,8 +69,9 @@ struct connect_order {
   /// state, also if that fails.
   std::vector<uint32_t> late;
   uint32_t source = 0;
-  /// The evaluation after this epoch is still to be done; 0 = none.
-  epoch_number evaluate{};
+  /// The evaluation after this step, the one before the first, is still to be
+  /// done; 0 = none.
+  step_number evaluate{};
   bool paused = false; // stand still before the first step
   /// Of the evaluations before; at a switch who sends the state tells it.
   judgement judged = {};
@@ -80,8 +81,8 @@ struct connect_order {
 struct fence_order {
   ballast::term term{};
   ballast::generation level{};
-  step_number known{};      // later steps are to be told of in the answer,
-  epoch_number evaluated{}; // and the evaluations of later epochs
+  step_number known{};     // later steps are to be told of in the answer,
+  step_number evaluated{}; // and the evaluations after later ones
   std::string reason;
 };
 

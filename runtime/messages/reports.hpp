@@ -159,7 +159,7 @@ struct final_ack {
   bool holds_state = false;
   step_number step{};                       // last applied
   std::vector<ledger::step_record> records; // later than the fence's `known`
-  /// Of epochs later than the fence's `evaluated`, oldest first: their reports
+  /// Of steps later than the fence's `evaluated`, oldest first: their reports
   /// may have met nobody.
   std::vector<evaluation_report> evaluations;
   /// `records` are not all: the coordinator takes these and sends the fence

@@ -1,8 +1,37 @@
 #include "runtime/messages/start_message.hpp"
 
 #include <bit>
+#include <string>
 
 namespace ballast {
+
+namespace {
+
+void append(std::vector<uint64_t>& out, double number) {
+  out.push_back(std::bit_cast<uint64_t>(number));
+}
+
+/// Its length, and a word for each byte: it is short, and rare.
+void append(std::vector<uint64_t>& out, const std::string& text) {
+  out.push_back(text.size());
+  out.insert(out.end(), text.begin(), text.end());
+}
+
+void append(std::vector<uint64_t>& out, const evaluation_report& one) {
+  out.insert(out.end(), {value(one.step), value(one.epoch), one.rows,
+                         one.wall_ns, one.values.size()});
+  append(out, one.loss);
+  append(out, one.accuracy);
+  for (const metrics::metric_value& metric : one.values) {
+    out.insert(out.end(), {uint64_t(metric.what), metric.numbers.size()});
+    for (const double number : metric.numbers)
+      append(out, number);
+    append(out, metric.undefined);
+    append(out, metric.error_max);
+  }
+}
+
+} // namespace
 
 std::vector<uint64_t> to_words(const start_message& in) {
   std::vector<uint64_t> out{value(in.at.epoch), value(in.at.step),
@@ -20,11 +49,14 @@ std::vector<uint64_t> to_words(const start_message& in) {
                {value(one.step), value(one.epoch), value(one.plan), one.samples,
                 std::bit_cast<uint64_t>(one.loss), one.t_ns});
   const judgement& judged = in.judged;
-  out.insert(out.end(),
-             {value(judged.judged), judged.since, uint64_t{judged.reached}});
+  out.insert(out.end(), {value(judged.judged), value(judged.epoch),
+                         judged.since, uint64_t{judged.reached}});
   for (const best_so_far& one : {judged.stop, judged.keep})
     out.insert(out.end(), {value(one.epoch), value(one.step),
                            std::bit_cast<uint64_t>(one.value)});
+  out.push_back(in.evaluations.size());
+  for (const evaluation_report& one : in.evaluations)
+    append(out, one);
   return out;
 }
 
@@ -50,7 +82,36 @@ struct word_reader {
     missing = missing || out > left.size();
     return missing ? 0 : out;
   }
+  double take_number() { return std::bit_cast<double>(take()); }
+  std::string take_text() {
+    std::string out;
+    for (uint64_t left_of_it = take_count(); left_of_it > 0; --left_of_it)
+      out.push_back(char(take()));
+    return out;
+  }
 };
+
+evaluation_report take_evaluation(word_reader& in) {
+  evaluation_report out;
+  out.step = step_number{in.take()};
+  out.epoch = epoch_number{in.take()};
+  out.rows = in.take();
+  out.wall_ns = in.take();
+  uint64_t count = in.take_count();
+  out.loss = in.take_number();
+  out.accuracy = in.take_number();
+  metrics::metric_values values;
+  for (; count > 0; --count) {
+    metrics::metric_value& one = values.emplace_back();
+    one.what = metrics::metric(in.take());
+    for (uint64_t numbers = in.take_count(); numbers > 0; --numbers)
+      one.numbers.push_back(in.take_number());
+    one.undefined = in.take_text();
+    one.error_max = in.take_number();
+  }
+  out.values = std::move(values);
+  return out;
+}
 
 } // namespace
 
@@ -78,14 +139,17 @@ std::optional<start_message> start_from_words(std::span<const uint64_t> words) {
     one.t_ns = in.take();
     out.records.push_back(one);
   }
-  out.judged.judged = epoch_number{in.take()};
+  out.judged.judged = step_number{in.take()};
+  out.judged.epoch = epoch_number{in.take()};
   out.judged.since = in.take();
   out.judged.reached = in.take() != 0;
   for (best_so_far* one : {&out.judged.stop, &out.judged.keep}) {
     one->epoch = epoch_number{in.take()};
     one->step = step_number{in.take()};
-    one->value = std::bit_cast<double>(in.take());
+    one->value = in.take_number();
   }
+  for (uint64_t found = in.take_count(); found > 0; --found)
+    out.evaluations.push_back(take_evaluation(in));
   if (in.missing || !in.left.empty())
     return std::nullopt;
   return out;

@@ -1,6 +1,7 @@
 /// What a newcomer is sent before the parameters: where its generation starts,
-/// and the records of steps that may not be reported yet. Travels over the
-/// collective as 64-bit words.
+/// and the steps and evaluations that may not be reported yet, since it may be
+/// the only one that lives to tell of them. Travels over the collective as
+/// 64-bit words.
 #pragma once
 
 #include "runtime/ledger/ledger.hpp"
@@ -19,6 +20,7 @@ struct start_message {
   std::vector<ledger::worker_cursor> cursors; // by rank
   std::vector<ledger::step_record> records;   // ascending
   judgement judged = {};
+  std::vector<evaluation_report> evaluations = {}; // ascending
 };
 
 std::vector<uint64_t> to_words(const start_message& in);

@@ -53,6 +53,8 @@ worker_core::worker_core(worker_core_config config, ledger::plan first,
                          std::vector<ledger::worker_cursor> cursors)
     : config_(std::move(config)),
       applied_(config_.ledger, first, start, std::move(cursors)),
+      evaluations_(config_.evaluate_every, applied_.steps_per_epoch(),
+                   config_.epochs),
       ahead_(applied_), own_(ahead_.order_of(rank_in(first, config_.self))),
       rank_(rank_in(first, config_.self)), ahead_rank_(rank_) {
   own_since_ = first.shares[rank_].since;
@@ -164,7 +166,7 @@ std::vector<ledger::row_ref> worker_core::rows_of_leaf(uint32_t leaf) const {
 bool worker_core::leaves_nothing_out() const {
   const step_number here = applied_.next().step;
   if (copies_next_ || value(here) == steps_total() ||
-      (config_.may_end_early && applied_.last_of_epoch()))
+      (config_.may_end_early && evaluations_.is_due(here)))
     return true;
   return agreed_ && agreed_->after == here &&
          (agreed_->pause || agreed_->stop ||
@@ -248,7 +250,7 @@ step_end worker_core::applied() {
   step_end out;
   ledger::position done = applied_.next();
   const generation trained_by = applied_.current().generation;
-  out.epoch_ended = applied_.last_of_epoch();
+  out.evaluate = evaluations_.is_due(done.step);
   applied_.advance();
   if (agreed_ && agreed_->after == done.step) {
     if (agreed_->switch_to) {

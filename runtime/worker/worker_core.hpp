@@ -12,6 +12,7 @@
 #include "runtime/base/errors.hpp"
 #include "runtime/ledger/ledger.hpp"
 #include "runtime/ledger/spot_checks.hpp"
+#include "runtime/messages/evaluation_schedule.hpp"
 #include "runtime/messages/messages.hpp"
 #include "runtime/worker/trailer.hpp"
 
@@ -32,8 +33,10 @@ struct worker_core_config {
   /// later. A copy of the state is agreed on one step ahead then, so that there
   /// is nothing left to be sent when it is made.
   bool compresses = false;
-  /// An evaluation may end the run: the last step of an epoch may be the last.
+  /// An evaluation may end the run: the step before it may be the last.
   bool may_end_early = false;
+  /// evaluate.every: steps; none: at the end of each epoch.
+  std::optional<uint64_t> evaluate_every = {};
 };
 
 /// One step as this worker will do it.
@@ -58,7 +61,7 @@ struct step_order {
 
 /// What an applied step brings with it.
 struct step_end {
-  bool epoch_ended = false; // evaluate now
+  bool evaluate = false; // the test part, now
   bool plan_switched = false;
   bool pause = false;  // stand still, wait for resume()
   bool copy = false;   // all ranks copy their part of the state now
@@ -122,6 +125,9 @@ public:
   /// Of the step in flight, of order global: the rows of any leaf.
   std::vector<ledger::row_ref> rows_of_leaf(uint32_t leaf) const;
   uint64_t steps_total() const;
+  epoch_number epoch_of(step_number step) const {
+    return epoch_number{(value(step) - 1) / applied_.steps_per_epoch() + 1};
+  }
   /// Where everybody stands, by rank; for a joiner.
   std::vector<ledger::worker_cursor> cursors() const;
   bool stopped() const { return stopped_; }
@@ -142,8 +148,9 @@ private:
 
   worker_core_config config_;
   ledger::ledger applied_; // stands at the step in flight
-  ledger::ledger ahead_;   // stands at the next step to draw
-  ledger::row_order own_;  // stands where ahead_ stands
+  evaluation_schedule evaluations_;
+  ledger::ledger ahead_;  // stands at the next step to draw
+  ledger::row_order own_; // stands where ahead_ stands
   plan_number own_since_{};
   epoch_number own_epoch_{};
   bool own_fresh_ = false;           // no order has told what is upcoming in it

@@ -73,6 +73,7 @@ coordinator::past_run read(std::vector<store::journaled_telling> told,
   for (uint64_t epoch : {1, 2}) {
     evaluation_report& one = journal.evaluations.emplace_back();
     one.epoch = epoch_number{epoch};
+    one.step = step_number{3 * epoch};
     one.loss = 0.5 / double(epoch);
     one.wall_ns = 1000;
   }
@@ -123,7 +124,7 @@ TEST(past_run_reader, takes_the_rest_from_the_journal_too) {
   ASSERT_TRUE(past.test);
   EXPECT_EQ(past.test->epoch, epoch_number{2});
   EXPECT_EQ(past.test->loss, 0.25);
-  EXPECT_EQ(past.evaluated_ns.at(epoch_number{1}), 1000u);
+  EXPECT_EQ(past.evaluated_ns.at(step_number{3}), 1000u);
   ASSERT_EQ(past.recoveries.size(), 1u);
   EXPECT_EQ(past.recoveries[0].first, "worker w2 lost: its process is gone");
   EXPECT_EQ(past.recoveries[0].second, 75.5);

@@ -24,6 +24,7 @@ TEST(protocol, carries_an_evaluation_of_a_model_that_diverged) {
   const double infinite = std::numeric_limits<double>::infinity();
   evaluation_report what;
   what.worker = worker_id{3};
+  what.step = step_number{70};
   what.epoch = epoch_number{7};
   what.loss = infinite;
   what.accuracy = std::numeric_limits<double>::quiet_NaN();
@@ -36,6 +37,7 @@ TEST(protocol, carries_an_evaluation_of_a_model_that_diverged) {
   const worker_report arrived = sent(worker_report(what));
   const auto& is = std::get<evaluation_report>(arrived);
   EXPECT_EQ(is.worker, what.worker);
+  EXPECT_EQ(is.step, what.step);
   EXPECT_EQ(is.epoch, what.epoch);
   EXPECT_EQ(is.loss, infinite);
   EXPECT_TRUE(std::isnan(is.accuracy));

@@ -38,6 +38,8 @@ def noise(seed, rows):
 
 
 class StopInTime(Takeover):
+    EVERY = 2  # steps from one evaluation to the next: here each epoch
+
     def job(self, seed, workers=1, **more):
         source = {"format": "csv", "label": "y"}
         self.train = self.write(f"train-{seed}.csv", table(*noise(seed, 60)))
@@ -57,11 +59,12 @@ class StopInTime(Takeover):
             "elastic": {"workers": workers, "heartbeat_ms": 1000}}, more)
 
     def curve(self, run):
-        """epoch -> loss of the test part, each epoch once."""
+        """step -> loss of the test part after it, each once."""
         found = [e for e in read_lines(run / "events.jsonl")
                  if e["kind"] == "evaluation"]
-        out = {e["epoch"]: e["test_loss"] for e in found}
-        self.assertEqual(sorted(out), list(range(1, len(out) + 1)))
+        out = {e["step"]: e["test_loss"] for e in found}
+        self.assertEqual(sorted(out), list(range(
+            self.EVERY, self.EVERY * len(out) + 1, self.EVERY)))
         return out
 
     def loss_of(self, model):
@@ -77,17 +80,17 @@ class StopInTime(Takeover):
         return -p[range(len(y)), y].mean()
 
     def expect_best(self, run, patience=4):
-        """The report and the model are those of the best epoch."""
+        """The report and the model are those of the best evaluation."""
         curve = self.curve(run)
         report = read_json(run / "report.json")
-        best = min(curve, key=lambda epoch: (curve[epoch], epoch))
-        steps = report["steps"] // len(curve)
+        best = min(curve, key=lambda step: (curve[step], step))
         self.assertEqual(report["best"], {
-            "metric": "loss", "value": curve[best], "epoch": best,
-            "step": best * steps})
-        self.assertEqual(report["model_step"], best * steps)
+            "metric": "loss", "value": curve[best], "epoch": (best + 1) // 2,
+            "step": best})
+        self.assertEqual(report["model_step"], best)
         self.assertEqual(report["state"], "done")
-        self.assertEqual(max(curve), best + patience)
+        self.assertEqual(max(curve), best + patience * self.EVERY)
+        self.assertEqual(max(curve), report["steps"])
         self.assertIn(f"no better loss in {patience} evaluations",
                       report["reason"])
         return curve, best
@@ -99,7 +102,7 @@ class Curves(StopInTime):
             with self.subTest(seed=seed):
                 run = self.run_job(self.job(seed))
                 curve, best = self.expect_best(run)
-                self.assertLess(max(curve), 100)
+                self.assertLess(max(curve), 200)
                 model = run / "model.safetensors"
                 self.assertAlmostEqual(self.loss_of(model), curve[best], 6)
                 last = run / "last" / "model.safetensors"
@@ -147,7 +150,7 @@ class Curves(StopInTime):
 
 
 class Alike(StopInTime):
-    """The best epoch is an early one; the patience lasts for seconds."""
+    """The best one is an early one; the patience lasts for seconds."""
 
     PATIENCE = 300
 
@@ -168,12 +171,12 @@ class Alike(StopInTime):
                 {name: one.tobytes() for name, one in tensors_of(last).items()})
 
     def middle(self, run):
-        """Behind the best epoch, and long before the end."""
+        """Behind the best one, and long before the end."""
         wait_until(lambda: self.committed(run) > self.PATIENCE, "its middle")
 
     def test_it_ends_alike_whatever_dies(self):
         expected = self.outcome(self.run_job(self.canonical(1)))
-        self.assertLess(expected[0], self.PATIENCE / 3)
+        self.assertLess(expected[0], self.PATIENCE)
         self.assertEqual(self.outcome(self.run_job(self.canonical(3))),
                          expected)
         for kill in (self.a_worker, self.the_coordinator, self.all):
@@ -214,6 +217,28 @@ class Alike(StopInTime):
         again = self.resume(job, run)
         self.assertNotEqual(again.wait(30), 0)
         self.assertIn("is done", again.last_line)
+
+
+class AfterEachThreeSteps(Alike):
+    """Every second evaluation is within an epoch."""
+
+    EVERY = 3
+
+    def canonical(self, workers):
+        return merged(super().canonical(workers), {
+            "evaluate": {"every": self.EVERY}})
+
+    def test_the_last_step_is_evaluated_too(self):
+        run = self.run_job(self.job(1, evaluate={"every": 7},
+                                    stop={"patience": None},
+                                    train={"epochs": 5}))
+        steps = [e["step"] for e in read_lines(run / "events.jsonl")
+                 if e["kind"] == "evaluation"]
+        self.assertEqual(steps, [7, 10])
+        self.refused(2, ("/evaluate/every", '"epoch" or an integer from 1'),
+                     "run", run / "job.json", "--set", "/evaluate/every=0")
+        self.refused(2, ("/evaluate/every", '"epoch" or an integer from 1'),
+                     "run", run / "job.json", "--set", "/evaluate/every=epochs")
 
 
 if __name__ == "__main__":

@@ -71,18 +71,19 @@ std::vector<example> of_the_run() {
       {coordinator::events::epoch_ended{epoch_number{1}, step_number{10}, 500,
                                         0.25},
        "epoch", R"({"epoch":1,"step":10,"samples":500,"train_loss":0.25})"},
-      {coordinator::events::evaluated{epoch_number{1}, 0.5, 100,
-                                      coordinator::events::milliseconds(1.5),
-                                      0.75},
+      {coordinator::events::evaluated{
+           epoch_number{1}, step_number{10}, 0.5, 100,
+           coordinator::events::milliseconds(1.5), 0.75},
        "evaluation",
-       R"({"epoch":1,"test_loss":0.5,"test_rows":100,"ms":1.5,)"
+       R"({"epoch":1,"step":10,"test_loss":0.5,"test_rows":100,"ms":1.5,)"
        R"("test_accuracy":0.75})"},
       {coordinator::events::evaluated{
-           epoch_number{1}, 0.5, 100, seconds(1), {}},
+           epoch_number{1}, step_number{10}, 0.5, 100, seconds(1), {}},
        "evaluation",
-       R"({"epoch":1,"test_loss":0.5,"test_rows":100,"ms":1000.0})"},
+       R"({"epoch":1,"step":10,"test_loss":0.5,"test_rows":100,"ms":1000.0})"},
       {coordinator::events::evaluated{
            epoch_number{1},
+           step_number{10},
            0.5,
            100,
            seconds(1),
@@ -91,14 +92,20 @@ std::vector<example> of_the_run() {
             {metrics::metric::mae, {not_a_number}, "of no rows", 0},
             {metrics::metric::abs_error_p50, {2}, "", 0.25}}},
        "evaluation",
-       R"({"epoch":1,"test_loss":0.5,"test_rows":100,"ms":1000.0,)"
+       R"({"epoch":1,"step":10,"test_loss":0.5,"test_rows":100,"ms":1000.0,)"
        R"("metrics":{"r2":0.5,"mae":null,"abs_error_p50":2.0},)"
        R"("metrics_undefined":{"mae":"of no rows"},)"
        R"("metrics_error_max":{"abs_error_p50":0.25}})"},
-      {coordinator::events::evaluated{
-           epoch_number{1}, 0.5, 100, seconds(1), {}, {}, true},
+      {coordinator::events::evaluated{epoch_number{1},
+                                      step_number{10},
+                                      0.5,
+                                      100,
+                                      seconds(1),
+                                      {},
+                                      {},
+                                      true},
        "evaluation",
-       R"({"epoch":1,"test_loss":0.5,"test_rows":100,"ms":1000.0,)"
+       R"({"epoch":1,"step":10,"test_loss":0.5,"test_rows":100,"ms":1000.0,)"
        R"("best":true})"},
       {coordinator::events::ends_early{epoch_number{3}, step_number{30},
                                        "no better loss"},

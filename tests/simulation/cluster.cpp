@@ -35,6 +35,7 @@ job make_job(const cluster_options& options) {
   out.elastic.grace_s = 10;
   out.elastic.respawn_limit = options.respawn_limit;
   out.checkpoint.every_steps = options.checkpoint_every;
+  out.evaluate.every = options.evaluate_every;
   if (options.judged) {
     out.stop.metric = out.keep.best.metric = "loss";
     out.stop.patience = 1 + options.seed % 3;

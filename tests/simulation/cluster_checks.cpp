@@ -170,7 +170,7 @@ void cluster::check_end() {
   uint64_t per_epoch =
       (options_.rows + options_.global_batch - 1) / options_.global_batch;
   bool done = outcome_.state == "done";
-  if (done && disk_->steps.size() != per_epoch * judging{*this}.epochs_to_do())
+  if (done && disk_->steps.size() != judging{*this}.steps_to_do())
     fail("the run is done, but only " + std::to_string(disk_->steps.size()) +
          " steps are shown");
   if (done && !disk_->model)
@@ -194,7 +194,8 @@ void cluster::check_end() {
     if (disk_->shown[i] && disk_->shown[i] != last[i])
       fail("shown step " + std::to_string(i + 1) +
            " is not in the final parameters");
-  if (done && used.size() != judging{*this}.epochs_to_do())
+  const uint64_t steps = judging{*this}.steps_to_do();
+  if (done && used.size() != (steps + per_epoch - 1) / per_epoch)
     fail(std::to_string(used.size()) + " epochs in the final parameters");
   for (auto& [epoch, drawn] : used) {
     std::sort(drawn.begin(), drawn.end());

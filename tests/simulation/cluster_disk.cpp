@@ -16,7 +16,7 @@ coordinator::past_run cluster::remembered() const {
   for (const auto& [number, one] : disk_->plans)
     out.plans.push_back(one);
   out.steps = disk_->steps;
-  for (const auto& [epoch, one] : disk_->evaluations)
+  for (const auto& [step, one] : disk_->evaluations)
     out.test = out.evaluations.emplace_back(one);
   out.undone = disk_->history > 0;
   out.asked = disk_->asked;
@@ -127,7 +127,7 @@ void cluster::keep(const coordinator::undo_steps& what) {
   disk_state& disk = *disk_;
   ++disk.history;
   std::erase_if(disk.evaluations,
-                [&](const auto& one) { return one.first >= what.epoch; });
+                [&](const auto& one) { return one.first >= what.to; });
   outcome_.undone += disk.steps.size() - value(what.to);
   disk.steps.resize(value(what.to));
   disk.steps_synced = std::min(disk.steps_synced, disk.steps.size());

@@ -29,6 +29,7 @@ struct cluster_options {
   bool compresses = false; // steps leave something out
   /// Epochs are evaluated: the run stops in time, and keeps the best.
   bool judged = false;
+  std::optional<uint64_t> evaluate_every = {}; // steps, not each epoch
   /// Rows of a chunk have weights; those of some chunks are all 0.
   bool weighted = false;
   /// What comes of that; made by the cluster.

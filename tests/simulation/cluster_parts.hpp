@@ -24,11 +24,11 @@ struct cluster::user_request {
 
 /// What workers and coordinator make of evaluations, and what they should.
 struct cluster::judging {
-  void evaluate(node_state& who, epoch_number epoch) const;
+  void evaluate(node_state& who) const;
   void keep_best(node_state& who) const;
   bool is_over(node_state& who) const;
   void told(const coordinator::run_event& what) const;
-  uint64_t epochs_to_do() const;
+  uint64_t steps_to_do() const;
   void check_best(step_number best, uint64_t steps) const;
 
   cluster& in;
@@ -163,8 +163,8 @@ struct cluster::disk_state {
   uint64_t history = 0;    // changes where the run goes back
   lineage shown;           // what they were
   std::map<std::string, lineage> checkpoints;
-  std::map<std::string, lineage> bests;                  // in these
-  std::map<epoch_number, evaluation_report> evaluations; // that were told
+  std::map<std::string, lineage> bests;                 // in these
+  std::map<step_number, evaluation_report> evaluations; // that were told
   std::map<std::string, ledger::checkpoint_identity> identities;
   std::string served;
   std::vector<plan_number> told; // to be in force, in this order

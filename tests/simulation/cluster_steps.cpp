@@ -24,7 +24,7 @@ void cluster::begin(node_state& who, const connect_order& order) {
     judging{*this}.keep_best(me);
     announce(me, base);
     if (value(me.in->order.evaluate) > 0)
-      judging{*this}.evaluate(me, me.in->order.evaluate);
+      judging{*this}.evaluate(me);
     start_steps(me, me.in->order.paused);
   };
   bool late =
@@ -247,8 +247,8 @@ void cluster::completed(node_state& who, size_t step, bool broken) {
   // Its heart tells of all steps, at the latest with the next heartbeats.
   if (random_.one_in(3) || now_ - who.reported_at > std::chrono::seconds(2))
     report(who);
-  if (end.epoch_ended)
-    judging{*this}.evaluate(who, who.drawn->at.epoch);
+  if (end.evaluate)
+    judging{*this}.evaluate(who);
   if (end.left) {
     if (who.unsent)
       fail(who.name + " leaves with something that it has not sent");
@@ -265,7 +265,7 @@ void cluster::completed(node_state& who, size_t step, bool broken) {
     who.fresh = now;
     ++outcome_.moves;
   }
-  if (end.finish || (end.epoch_ended && judging{*this}.is_over(who))) {
+  if (end.finish || (end.evaluate && judging{*this}.is_over(who))) {
     if (who.unsent)
       fail(who.name + " ends with something that it has not sent");
     return finish(who);

@@ -16,8 +16,8 @@ namespace {
 
 worker::worker_core_config core_of(worker_id self, ledger::ledger_config rows,
                                    const cluster_options& options) {
-  return {std::move(rows),    self,          options.epochs, 0,
-          options.compresses, options.judged};
+  return {std::move(rows),    self,           options.epochs,        0,
+          options.compresses, options.judged, options.evaluate_every};
 }
 
 } // namespace
@@ -186,7 +186,7 @@ void cluster::on_fence(node_state& who, const fence_order& order) {
     if (step > order.known && value(step) <= who.applied.size())
       ack.records.push_back(record);
   for (const evaluation_report& one : who.evaluations)
-    if (ack.holds_state && one.epoch > order.evaluated)
+    if (ack.holds_state && one.step > order.evaluated)
       ack.evaluations.push_back(one);
   log([&] {
     return who.name + " acks fence " + to_string(order.level) + " with step " +
@@ -454,37 +454,39 @@ void cluster::hand_over(const std::shared_ptr<group>& in, node_state& source) {
   auto cursors = source.core->cursors();
   for (uint32_t rank : in->order.stale) {
     node_state& to = *nodes_.at(in->processes.at(rank));
-    at_node(
-        to, some(500, 20'000),
-        [this, in, at, cursors, state = source.applied, judged = source.judged,
-         best = source.best, from = source.process](node_state& me) {
-          node_state& giver = *nodes_.at(from);
-          if (me.in != in || in->broken || !giver.alive)
-            return;
-          if (auto wrong = start_error(rows(), me.order().first, at, cursors))
-            fail(me.name + " got a state that does not fit: " + *wrong);
-          me.core.emplace(core_of(me.id, rows(), options_), me.order().first,
-                          at, cursors);
-          me.rank = me.core->rank();
-          me.applied = state;
-          me.judged = judged;
-          me.best = best;
-          me.holds = true;
-          me.has_last_step = false;
-          // What the source still knows of steps that may not be shown.
-          constexpr size_t kept = 64;
-          for (size_t i = state.size() > kept ? state.size() - kept : 0;
-               i < state.size(); ++i) {
-            uint64_t count = 0;
-            for (const auto& part : state[i]->rows)
-              count += part.size();
-            me.unreported.push_back({state[i]->at.step, state[i]->at.epoch,
-                                     state[i]->plan, count, 1, 0});
-            me.records[state[i]->at.step] = me.unreported.back();
-          }
-          announce(me, step_number{me.applied.size()});
-          start_steps(me, in->order.paused);
-        });
+    at_node(to, some(500, 20'000),
+            [this, in, at, cursors, state = source.applied,
+             judged = source.judged, evaluations = source.evaluations,
+             best = source.best, from = source.process](node_state& me) {
+              node_state& giver = *nodes_.at(from);
+              if (me.in != in || in->broken || !giver.alive)
+                return;
+              if (auto wrong =
+                      start_error(rows(), me.order().first, at, cursors))
+                fail(me.name + " got a state that does not fit: " + *wrong);
+              me.core.emplace(core_of(me.id, rows(), options_),
+                              me.order().first, at, cursors);
+              me.rank = me.core->rank();
+              me.applied = state;
+              me.judged = judged;
+              me.evaluations = evaluations;
+              me.best = best;
+              me.holds = true;
+              me.has_last_step = false;
+              // What the source still knows of steps that may not be shown.
+              constexpr size_t kept = 64;
+              for (size_t i = state.size() > kept ? state.size() - kept : 0;
+                   i < state.size(); ++i) {
+                uint64_t count = 0;
+                for (const auto& part : state[i]->rows)
+                  count += part.size();
+                me.unreported.push_back({state[i]->at.step, state[i]->at.epoch,
+                                         state[i]->plan, count, 1, 0});
+                me.records[state[i]->at.step] = me.unreported.back();
+              }
+              announce(me, step_number{me.applied.size()});
+              start_steps(me, in->order.paused);
+            });
   }
 }
 

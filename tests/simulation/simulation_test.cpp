@@ -157,6 +157,8 @@ TEST(simulation, a_run_stops_in_time_and_keeps_the_best_whatever_dies) {
   run_all(2, {}, [](cluster_options& options) {
     options.judged = true;
     options.epochs += 10;
+    if (options.seed % 2 == 0) // else after each epoch
+      options.evaluate_every = 1 + options.seed % 13;
     options.power_cuts = options.seed % 3 == 0;
   });
 }

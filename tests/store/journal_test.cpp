@@ -45,6 +45,7 @@ ledger::position at(uint64_t epoch, uint64_t step) {
 evaluation_report some_evaluation(uint64_t epoch, double loss) {
   evaluation_report out;
   out.epoch = epoch_number{epoch};
+  out.step = step_number{5 * epoch};
   out.loss = loss;
   out.accuracy = 0.75;
   out.rows = 100;
@@ -308,6 +309,7 @@ TEST(journal, keeps_what_a_takeover_must_know_of_what_was_told) {
     ASSERT_EQ(content.evaluations.size(), 2u);
     EXPECT_TRUE(std::isnan(content.evaluations[0].loss));
     EXPECT_EQ(content.evaluations[1].epoch, epoch_number{2});
+    EXPECT_EQ(content.evaluations[1].step, step_number{10});
     EXPECT_EQ(content.evaluations[1].loss, 0.25);
     EXPECT_EQ(content.evaluations[1].accuracy, 0.75);
     EXPECT_EQ(content.evaluations[1].rows, 100u);

@@ -312,6 +312,7 @@ TEST(coordinator_core, learns_from_the_fence_of_evaluations_that_met_nobody) {
   auto result = [](uint64_t epoch) {
     evaluation_report out;
     out.epoch = epoch_number{epoch};
+    out.step = step_number{2 * epoch};
     return out;
   };
   evaluation_report heard = result(1);
@@ -319,7 +320,7 @@ TEST(coordinator_core, learns_from_the_fence_of_evaluations_that_met_nobody) {
   heard.generation = generation{1};
   d.core.take(heard);
   actions lost = d.core.take(connection_lost{d.workers[2], closed}, d.now);
-  EXPECT_EQ(value(pick<send_fence>(lost).at(0).what.evaluated), 1u);
+  EXPECT_EQ(value(pick<send_fence>(lost).at(0).what.evaluated), 2u);
   std::vector<ledger::step_record> later;
   for (uint64_t step : {3, 4, 5, 6})
     later.push_back({step_number{step}, epoch_number{(step + 1) / 2},

@@ -75,14 +75,17 @@ TEST(parting, an_evaluation_of_before_the_switch_counts) {
   late.worker = old;
   late.generation = generation{1};
   late.epoch = epoch_number{1};
+  late.step = step_number{10};
   EXPECT_THAT(pick<write_event>(d.core.take(late)), SizeIs(1));
   auto alone = pick<balance::place_shares>(d.core.take(clock_tick{}, d.now));
   switch_to(d, alone.at(0), step_number{2});
   late.generation = generation{2};
   late.epoch = epoch_number{2};
+  late.step = step_number{20};
   EXPECT_THAT(pick<write_event>(d.core.take(late)), SizeIs(1));
   late.generation = generation{1};
   late.epoch = epoch_number{3};
+  late.step = step_number{30};
   EXPECT_THAT(pick<write_event>(d.core.take(late)), IsEmpty());
 }
 

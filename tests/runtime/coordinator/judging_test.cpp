@@ -33,6 +33,7 @@ protected:
     out.worker = d_.workers[0];
     out.generation = d_.core.generation()->number;
     out.epoch = epoch_number{epoch};
+    out.step = step_number{2 * epoch};
     out.loss = loss;
     return d_.core.take(out, d_.now);
   }
@@ -146,6 +147,7 @@ TEST_F(judging, tells_a_new_generation_what_was_found_before_it) {
   d_.core.take(connection_lost{d_.workers[1], closed}, d_.now);
   evaluation_report missed;
   missed.epoch = epoch_number{2};
+  missed.step = step_number{4};
   missed.loss = 4;
   std::vector<ledger::step_record> later;
   for (uint64_t step : {3, 4})
@@ -156,10 +158,10 @@ TEST_F(judging, tells_a_new_generation_what_was_found_before_it) {
   const auto orders = pick<send_connect>(d_.loaded);
   ASSERT_THAT(orders, SizeIs(1));
   const judgement& told = orders[0].what.judged;
-  EXPECT_EQ(told.judged, epoch_number{2});
+  EXPECT_EQ(told.judged, step_number{4});
   EXPECT_EQ(told.since, 1U);
   EXPECT_EQ(told.keep.step, step_number{2});
-  EXPECT_EQ(orders[0].what.evaluate, epoch_number{});
+  EXPECT_EQ(orders[0].what.evaluate, step_number{});
 }
 
 TEST_F(judging, stops_a_run_whose_time_is_over) {

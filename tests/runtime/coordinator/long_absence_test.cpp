@@ -128,6 +128,7 @@ TEST_F(long_absence, shows_the_evaluations_of_all_epochs_in_their_order) {
     out.worker = w1;
     out.generation = generation{1};
     out.epoch = epoch_number{epoch};
+    out.step = step_number{2 * epoch};
     return out;
   };
   std::vector<events::evaluated> shown =

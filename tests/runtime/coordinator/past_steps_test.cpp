@@ -89,6 +89,15 @@ TEST_F(past_steps_of, takes_its_own_checkpoints) {
   EXPECT_EQ(found.points[1].book->current().number, plan_number{1});
 }
 
+// max_minutes counts over all lives.
+TEST_F(past_steps_of, times_steps_without_the_evaluation_before_each) {
+  for (ledger::committed_step& line : past.steps)
+    line.t_ns *= 1000;
+  for (uint64_t after : {10, 15, 20})
+    past.evaluated_ns[step_number{after}] = 300;
+  EXPECT_EQ(check().tally.timed_ns, 24 * 1000u - 3 * 300u);
+}
+
 TEST_F(past_steps_of, takes_those_in_memory_behind_those_on_the_disk) {
   save(10);
   save(20);

@@ -55,8 +55,9 @@ protected:
       count(d_.core.take(report, d_.now));
     }
     for (worker_id who : members.workers)
-      count(d_.core.take(evaluation_report{who, members.number, number, 0.5,
-                                           0.9, 20, 1'000'000}));
+      count(d_.core.take(evaluation_report{who, members.number,
+                                           step_number{2 * value(number)},
+                                           number, 0.5, 0.9, 20, 1'000'000}));
     count(d_.core.take(clock_tick{}, d_.now));
   }
 

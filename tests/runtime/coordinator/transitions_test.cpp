@@ -263,7 +263,8 @@ const std::map<std::string, std::function<played(scene&)>> events_played{
      }},
     {"evaluation_report",
      [](scene& in) {
-       return take(in, evaluation_report{in.who, in.gen, epoch_number{1}});
+       return take(in, evaluation_report{in.who, in.gen, step_number{2},
+                                         epoch_number{1}});
      }},
     {"state_arrived",
      [](scene& in) {

@@ -134,6 +134,8 @@ TEST(job, stores_every_field_in_a_place_of_its_own) {
             return p.address();
           else if constexpr (std::is_same_v<decltype(p), list_or_word>)
             return p.list;
+          else if constexpr (std::is_same_v<decltype(p), number_or_word>)
+            return p.number;
           else
             return nullptr;
         },

@@ -23,6 +23,7 @@ job stopping(const std::string& metric) {
 evaluation_report found(uint64_t epoch, double loss) {
   evaluation_report out;
   out.epoch = epoch_number{epoch};
+  out.step = step_number{epoch * steps_per_epoch};
   out.loss = loss;
   return out;
 }
@@ -46,8 +47,7 @@ course of_losses(const job& what, const std::vector<double>& losses) {
   course out;
   for (size_t i = 0; i < losses.size() && out.over.empty(); ++i) {
     const uint64_t epoch = i + 1;
-    if (by.hear(out.so_far, found(epoch, losses[i]),
-                step_number{epoch * steps_per_epoch}))
+    if (by.hear(out.so_far, found(epoch, losses[i])))
       out.better.push_back(epoch);
     out.over = by.over(out.so_far);
   }
@@ -59,11 +59,26 @@ TEST(judge, ends_a_run_after_so_many_evaluations_without_a_better_one) {
   what.stop.patience = 2;
   const course one = of_losses(what, {3, 2, 2.5, 1.5, 1.5, 1.6, 0});
   EXPECT_EQ(one.better, (std::vector<uint64_t>{1, 2, 4}));
-  EXPECT_EQ(one.so_far.judged, epoch_number{6});
+  EXPECT_EQ(one.so_far.judged, step_number{60});
   EXPECT_EQ(one.so_far.stop,
             (best_so_far{epoch_number{4}, step_number{40}, 1.5}));
   EXPECT_EQ(one.over, "no better loss in 2 evaluations (stop.patience); the "
                       "best is 1.5, of epoch 4");
+}
+
+TEST(judge, names_steps_where_the_test_part_is_evaluated_after_so_many) {
+  job what = stopping("loss");
+  what.stop.patience = 1;
+  what.evaluate.every = 7;
+  const judge by(what);
+  judgement so_far;
+  evaluation_report one = found(1, 2);
+  one.step = step_number{7};
+  by.hear(so_far, one);
+  one.step = step_number{14}; // of the same epoch
+  EXPECT_FALSE(by.hear(so_far, one));
+  EXPECT_EQ(by.over(so_far), "no better loss in 1 evaluation (stop.patience); "
+                             "the best is 2, of step 7");
 }
 
 TEST(judge, takes_what_is_better_by_min_delta_or_less_for_no_better) {
@@ -85,9 +100,9 @@ TEST(judge, ends_a_run_that_is_as_good_as_was_asked_for) {
   what.stop.target = 0.9;
   const judge by(what);
   judgement so_far;
-  EXPECT_TRUE(by.hear(so_far, with_accuracy(1, 0.8), step_number{10}));
+  EXPECT_TRUE(by.hear(so_far, with_accuracy(1, 0.8)));
   EXPECT_TRUE(by.over(so_far).empty());
-  EXPECT_TRUE(by.hear(so_far, with_accuracy(2, 0.95), step_number{20}));
+  EXPECT_TRUE(by.hear(so_far, with_accuracy(2, 0.95)));
   EXPECT_EQ(by.over(so_far),
             "accuracy is at least 0.9 after epoch 2 (stop.target)");
 }
@@ -103,7 +118,7 @@ TEST(judge, never_takes_what_is_no_number_for_better) {
   // An accuracy that is not computed.
   const judge by(stopping("accuracy"));
   judgement so_far;
-  EXPECT_FALSE(by.hear(so_far, found(1, 0), step_number{10}));
+  EXPECT_FALSE(by.hear(so_far, found(1, 0)));
 }
 
 TEST(judge, keeps_by_a_metric_of_its_own_whatever_min_delta_says) {
@@ -113,13 +128,13 @@ TEST(judge, keeps_by_a_metric_of_its_own_whatever_min_delta_says) {
   what.keep.best.metric = "loss";
   const judge by(what);
   judgement so_far;
-  EXPECT_TRUE(by.hear(so_far, found(1, 3), step_number{10}));
-  EXPECT_TRUE(by.hear(so_far, found(2, 2.9), step_number{20}));
+  EXPECT_TRUE(by.hear(so_far, found(1, 3)));
+  EXPECT_TRUE(by.hear(so_far, found(2, 2.9)));
   EXPECT_EQ(so_far.keep, (best_so_far{epoch_number{2}, step_number{20}, 2.9}));
   EXPECT_EQ(so_far.stop.epoch, epoch_number{1});
   EXPECT_EQ(by.best(so_far).epoch, epoch_number{2});
   // Of equal ones the first.
-  EXPECT_FALSE(by.hear(so_far, found(3, 2.9), step_number{30}));
+  EXPECT_FALSE(by.hear(so_far, found(3, 2.9)));
 }
 
 TEST(judge, takes_the_mode_that_the_job_says) {
@@ -133,10 +148,10 @@ TEST(judge, takes_in_each_epoch_once) {
   what.stop.patience = 2;
   const judge by(what);
   judgement so_far;
-  by.hear(so_far, found(2, 1), step_number{20});
+  by.hear(so_far, found(2, 1));
   const judgement before = so_far;
-  EXPECT_FALSE(by.hear(so_far, found(2, 0), step_number{20}));
-  EXPECT_FALSE(by.hear(so_far, found(1, 0), step_number{10}));
+  EXPECT_FALSE(by.hear(so_far, found(2, 0)));
+  EXPECT_FALSE(by.hear(so_far, found(1, 0)));
   EXPECT_EQ(so_far, before);
 }
 
@@ -144,7 +159,7 @@ TEST(judge, judges_nothing_where_the_job_does_not_ask_for_it) {
   const judge by(job{});
   judgement so_far;
   EXPECT_FALSE(by.judges() || by.keeps() || by.ends());
-  EXPECT_FALSE(by.hear(so_far, found(1, 1), step_number{10}));
+  EXPECT_FALSE(by.hear(so_far, found(1, 1)));
   EXPECT_EQ(so_far, judgement{});
 }
 

@@ -68,7 +68,7 @@ public:
       EXPECT_EQ(ends[w].finish, ends[0].finish);
       EXPECT_EQ(ends[w].pause, ends[0].pause);
       EXPECT_EQ(ends[w].plan_switched, ends[0].plan_switched);
-      EXPECT_EQ(ends[w].epoch_ended, ends[0].epoch_ended);
+      EXPECT_EQ(ends[w].evaluate, ends[0].evaluate);
       EXPECT_EQ(cores_[w].stands_at(), cores_[0].stands_at());
       EXPECT_EQ(cores_[w].current(), cores_[0].current());
     }
@@ -301,7 +301,7 @@ TEST(worker_core, says_in_which_order_a_window_uses_its_chunks) {
     }
     trailer sums = core.contribution(order->rows.size(), 1);
     ASSERT_FALSE(core.reduced(sums));
-    if (core.applied().epoch_ended)
+    if (core.applied().evaluate)
       used.clear();
   }
   EXPECT_EQ(core.stands_at().step, step_number{41});
