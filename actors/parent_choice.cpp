@@ -1,7 +1,7 @@
 #include "actors/parent_choice.hpp"
 
 #include "data/model/checkpoint_store.hpp"
-#include "data/model/sha256.hpp"
+#include "data/model/parameters_digest.hpp"
 #include "data/model/state_blocks.hpp"
 #include "data/model/weights_file.hpp"
 #include "runtime/base/json_text.hpp"
@@ -9,10 +9,13 @@
 #include "store/json_file.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
+#include <fcntl.h>
+#include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -106,6 +109,16 @@ parent_choice best_of_run(const fs::path& folder) {
         " kept no best model: its job has no /keep/best/metric; expected a "
         "step behind the '@', or nothing");
   const json report = store::read_json_file(folder / "report.json");
+  if (report.is_object() && report.value("state", json()) == "failed" &&
+      !is_parent_file(folder / model_file_name))
+    refuse_parent(printed(folder) +
+                  " failed, and left no model; expected the step of a "
+                  "checkpoint behind the '@': " +
+                  steps_there(checkpoints_of(folder)));
+  if (!report.is_object() && is_parent_file(folder / "card.json"))
+    refuse_parent(printed(folder) +
+                  " is an exported model, not a run: it is the best one if "
+                  "its run kept that; expected no '@best'");
   if (!report.is_object() || !is_parent_file(folder / model_file_name))
     refuse_parent(printed(folder) +
                   " goes on, or was killed: what is its best model is known "
@@ -132,20 +145,6 @@ parent_choice newest_of_run(const fs::path& folder) {
                            " cannot be used: " + all.back().problem));
 }
 
-/// The names that no parameters are under.
-std::set<std::string> buffers_in(const data::weights_file& file) {
-  const auto found = file.metadata().find("buffers");
-  std::set<std::string> out;
-  if (found == file.metadata().end())
-    return out;
-  const json names = json::parse(found->second, nullptr, false);
-  if (names.is_array())
-    for (const json& one : names)
-      if (one.is_string())
-        out.insert(one.get<std::string>());
-  return out;
-}
-
 uint64_t number_of_metadata(const data::weights_file& file,
                             const std::string& key) {
   const auto found = file.metadata().find(key);
@@ -156,27 +155,6 @@ uint64_t number_of_metadata(const data::weights_file& file,
 
 bool is_optimizers(const data::tensor_place& one) {
   return one.name.starts_with(data::optimizer_prefix);
-}
-
-/// As weights_sha256() has it, tensor by tensor.
-std::string parameters_sha256_of(const data::weights_file& file) {
-  const std::set<std::string> buffers = buffers_in(file);
-  std::vector<const data::tensor_place*> parameters;
-  for (const data::tensor_place& one : file.tensors())
-    if (!data::is_beside_model(one.name) && !buffers.contains(one.name))
-      parameters.push_back(&one);
-  std::ranges::sort(parameters, {}, &data::tensor_place::name);
-  data::sha256 hash;
-  std::vector<float> values;
-  for (const data::tensor_place* one : parameters) {
-    uint64_t count = 1;
-    for (const int64_t dimension : one->shape)
-      count *= uint64_t(dimension);
-    values.resize(count);
-    file.read({{one, values}}, 1);
-    hash.update(std::as_bytes(std::span(values)));
-  }
-  return hash.hex_digest();
 }
 
 std::vector<std::string> wanted_state(const optimizer_spec& how) {
@@ -215,6 +193,57 @@ void check_its_optimizer(const parent_choice& what,
               "', which /train/optimizer of this job needs: it was made by "
               "another optimizer; expected the same one, or false",
           pointer);
+}
+
+/// Nothing can be learned from there.
+void refuse_not_finite(const data::tensor_place& of,
+                       std::span<const float> values) {
+  const auto bad = std::ranges::find_if(
+      values, [](float one) { return !std::isfinite(one); });
+  if (bad != values.end())
+    refuse_parent("'" + printable(of.name) + "' holds " +
+                  (std::isnan(*bad) ? "NaN" : "an infinite number") + " at " +
+                  std::to_string(bad - values.begin()));
+}
+
+void read_names(const fs::path& folder, run_parent& into) {
+  if (folder.empty())
+    return;
+  json about = store::read_json_file(folder / "manifest.json");
+  if (!about.is_object())
+    about = store::read_json_file(folder / "set.json");
+  if (!about.is_object())
+    return;
+  try {
+    into.class_names = about.value("class_names", into.class_names);
+    into.columns = about.value("columns", into.columns);
+  } catch (const json::exception&) {
+    return; // nobody's names
+  }
+}
+
+/// A model is what the run ended with; a checkpoint has checksums of its own.
+void check_named(const parent_choice& what, const std::string& sha256) {
+  if (what.checkpoint || what.folder.empty())
+    return;
+  const auto told = data::told_parameters_sha256(what.folder);
+  if (told && *told != sha256)
+    refuse_parent(printed(what.file) +
+                  " holds other parameters than its run ended with: the "
+                  "weights_sha256 beside it is " +
+                  *told +
+                  "; expected a whole copy, or a checkpoint, as in "
+                  "RUN_DIR@STEP");
+}
+
+/// Keeps what it reads from going away: a run that goes on removes its older
+/// checkpoints.
+std::shared_ptr<const unique_fd> held_open(const fs::path& file) {
+  unique_fd out(::open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!out)
+    refuse_parent("cannot read " + printed(file) + ": " +
+                  std::generic_category().message(errno));
+  return std::make_shared<const unique_fd>(std::move(out));
 }
 
 } // namespace
@@ -261,18 +290,21 @@ run_parent look_at(const parent_choice& what, const job& begins) {
       check_its_optimizer(what, file, begins);
     run_parent out;
     out.file = what.file;
+    out.open = held_open(what.file);
     const auto name = file.metadata().find("ballast_run");
     out.run = name == file.metadata().end() ? what.file.string() : name->second;
     out.step = step_number{number_of_metadata(file, "step")};
     out.optimizer_steps = number_of_metadata(file, data::optimizer_steps_key);
     if (out.optimizer_steps == 0)
       out.optimizer_steps = value(out.step);
-    out.sha256 = parameters_sha256_of(file);
+    out.sha256 = data::parameters_sha256(file, refuse_not_finite);
+    check_named(what, out.sha256);
+    read_names(what.folder, out);
     return out;
   } catch (const ballast_error& e) {
     if (e.what_failed().code == errc::invalid_job)
       throw;
-    refuse_parent(e.what());
+    refuse_parent(printable(e.what()));
   }
 }
 

@@ -92,6 +92,8 @@ opening_result begin_again(const coordinator_shell_config& config,
   }
   // It may have been killed before it had a copy.
   std::optional<run_parent> parent = kept_parent(folder);
+  if (failure changed = parent_changed(folder))
+    return changed;
   if (!parent)
     parent = find_parent(*what);
   auto record = run_record::begin_again(*what, folder, config.core.token,
@@ -125,6 +127,10 @@ opening_result open_left_run(const coordinator_shell_config& config,
       return failure{errc::invalid_job, folder + ": " + why, {}};
   if (failure lost = parent_missing(begun_as(*found->run), folder))
     return lost;
+  // Workers of a coordinator that died have it already.
+  if (wanted && order.again)
+    if (failure changed = parent_changed(folder))
+      return changed;
   opened_run out;
   out.record = std::make_shared<run_record>(std::filesystem::path(folder),
                                             *config.addresses);

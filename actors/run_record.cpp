@@ -230,6 +230,9 @@ void run_record::prepared(const job& what, const set_prepared& made,
   set_.keep_rejected(made);
   set_.keep_preprocessing(made);
   set_.copy_tables(made);
+  if (begins_)
+    if (const std::string why = unlike_parent(directory_.path()); !why.empty())
+      notices_.warn(why);
 }
 
 void run_record::perform(const coordinator::write_steps& what) {

@@ -30,6 +30,7 @@
 #include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 namespace ballast::cli {
@@ -58,7 +59,7 @@ struct arguments {
   bool resume = false;
   std::string resume_dir;
   std::string resume_from;
-  std::string from; // of another run
+  std::optional<std::string> from; // of another run
   bool no_progress = false;
   uint32_t workers = 0;
   std::string job_path;
@@ -185,11 +186,11 @@ int run_command(arguments& a) {
     if (const int code = fetch_run(a))
       return code;
   sort_out_resume(a);
-  if (!a.from.empty() && a.resume)
+  if (a.from && a.resume)
     refuse_usage("--resume goes on with a run, --from begins a new one with "
                  "the parameters of another; give one of them");
-  if (!a.from.empty())
-    a.sets.push_back(set_of_parent(a.from));
+  if (a.from)
+    a.sets.push_back(set_of_parent(*a.from));
   if (a.workers > 0)
     a.sets.push_back("/elastic/workers=" + std::to_string(a.workers));
   a.run.what = load_job(a.job_path, a.sets);

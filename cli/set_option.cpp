@@ -16,6 +16,9 @@ void add_sets(CLI::App* command, std::vector<std::string>& sets) {
 }
 
 std::string set_of_parent(const std::string& from) {
+  if (from.empty()) // a variable of the shell that is not set
+    throw ballast_error(errc::usage, "--from: expected a run or a model, "
+                                     "found an empty text");
   const std::string whole =
       (std::filesystem::current_path() / from).lexically_normal().string();
   if (!is_utf8(whole)) // a job is JSON

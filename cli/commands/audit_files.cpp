@@ -1,7 +1,9 @@
 #include "cli/commands/audit_files.hpp"
 
+#include "actors/run_parent.hpp"
+#include "data/export/model_folder.hpp"
 #include "data/model/checkpoint_store.hpp"
-#include "data/model/safetensors.hpp"
+#include "data/model/parameters_digest.hpp"
 #include "monitor/audit_run.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/text_digest.hpp"
@@ -10,7 +12,6 @@
 #include "store/journal.hpp"
 #include "store/json_file.hpp"
 
-#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
@@ -59,18 +60,59 @@ void check_model(const fs::path& folder, const json& report,
     return out.push_back("model.safetensors is missing, though report.json "
                          "names it by weights_sha256");
   try {
-    data::tensor_file file =
-        data::read_safetensors((folder / "model.safetensors").string());
-    json buffers = json::parse(file.metadata["buffers"], nullptr, false);
-    std::vector<data::tensor_view> parameters;
-    for (const data::tensor_view& one : file.tensors)
-      if (std::find(buffers.begin(), buffers.end(), one.name) == buffers.end())
-        parameters.push_back(one);
-    if (report["weights_sha256"] != weights_sha256(parameters))
+    const data::weights_file file((folder / "model.safetensors").string());
+    if (report["weights_sha256"] != data::parameters_sha256(file))
       out.push_back("model.safetensors is not the model that report.json "
                     "names by weights_sha256");
   } catch (const ballast_error& e) {
     out.push_back(std::string("model.safetensors: ") + e.what());
+  }
+}
+
+/// What the run began with, and where that came from.
+void check_parent(const fs::path& folder, const json& report,
+                  std::vector<std::string>& out) {
+  if (failure changed = actors::parent_changed(folder))
+    out.push_back(changed.message);
+  const store::journal_content journal = store::read_journal(folder);
+  const json::json_pointer from("/init/from");
+  const bool branched = journal.run && journal.run->job.value(from, "") != "";
+  if (!branched)
+    return;
+  const auto kept = actors::kept_parent(folder);
+  if (!kept)
+    return out.push_back("parent.safetensors or parent.json, what the run "
+                         "began with, is missing or damaged");
+  const json told = {{"run", kept->run},
+                     {"step", value(kept->step)},
+                     {"sha256", kept->sha256}};
+  if (report.is_object() && report.value("parent", told) != told)
+    out.push_back("report.json has another parent than parent.json");
+}
+
+/// The folder that explains itself has a second name of the model, or a copy.
+void check_model_folder(const fs::path& folder, const json& report,
+                        std::vector<std::string>& out) {
+  const fs::path place = folder / data::model_folder_name;
+  const fs::path model = place / "model.safetensors";
+  std::error_code none;
+  if (!names_model(report) || !fs::is_directory(place, none))
+    return;
+  if (!there(model))
+    return out.push_back("model/model.safetensors is missing");
+  const auto told = data::told_parameters_sha256(place);
+  if (told && *told != report["weights_sha256"])
+    out.push_back("model/card.json has another weights_sha256 than "
+                  "report.json");
+  if (fs::equivalent(model, folder / "model.safetensors", none))
+    return;
+  try {
+    const data::weights_file file(model.string());
+    if (data::parameters_sha256(file) != report["weights_sha256"])
+      out.push_back("model/model.safetensors is not the model that "
+                    "report.json names by weights_sha256");
+  } catch (const ballast_error& e) {
+    out.push_back(std::string("model/model.safetensors: ") + e.what());
   }
 }
 
@@ -121,6 +163,8 @@ ledger::audit_report audit_all(const fs::path& folder) {
   check_key(folder, report, found);
   check_checkpoints(folder, found);
   check_model(folder, report, found);
+  check_model_folder(folder, report, found);
+  check_parent(folder, report, found);
   out.problems += found.size();
   out.first_problems.insert(out.first_problems.end(), found.begin(),
                             found.end());

@@ -56,7 +56,8 @@ json job_again(const fs::path& folder) {
                        {"every_s", 0},
                        {"memory_every_s", 0}};
   if (job.contains("init") && job["init"].value("from", "") != "")
-    job["init"]["from"] = (folder / actors::parent_weights_name).string();
+    job["init"]["from"] =
+        fs::absolute(folder / actors::parent_weights_name).string();
   job["faults"] = false;
   job["trace_samples"] = false;
   return job;

@@ -3,6 +3,7 @@
 #include "data/export/model_folder.hpp"
 #include "data/export/onnx_file.hpp"
 #include "data/inference/trained_run.hpp"
+#include "data/model/parameters_digest.hpp"
 #include "data/model/safetensors.hpp"
 #include "data/sink/partial_path.hpp"
 #include "runtime/base/errors.hpp"
@@ -43,6 +44,7 @@ std::map<std::string, std::string> metadata_of(const data::trained_run& run,
 
 void write_onnx(const fs::path& model, const fs::path& place) {
   const data::trained_run run = data::read_trained_run(model);
+  data::check_parameters(run.folder);
   const data::onnx_graph graph = data::onnx_graph_of(run.what, run.row);
   data::tensor_file parameters =
       data::read_safetensors((run.folder / "model.safetensors").string());
@@ -58,7 +60,14 @@ void write_onnx(const fs::path& model, const fs::path& place) {
 }
 
 void write_folder(const fs::path& model, const fs::path& place) {
-  (void)data::read_trained_run(model); // that it is one, and whole
+  const data::trained_run run = data::read_trained_run(model);
+  data::check_parameters(run.folder);
+  std::error_code none;
+  if (fs::exists(run.folder / "card.json", none))
+    throw ballast_error(errc::usage,
+                        printable(model.string()) +
+                            " is such a folder already, with its card; copy it "
+                            "(cp -r), or give --out NAME.onnx");
   data::partial_path made(place, data::partial_path::kind::folder);
   data::write_model_folder(model, made.path(), store::outlives::power);
   data::partial_path::publish({&made});

@@ -11,6 +11,7 @@
 #include "data/inference/prediction_file.hpp"
 #include "data/inference/prediction_parts.hpp"
 #include "data/inference/trained_run.hpp"
+#include "data/model/parameters_digest.hpp"
 #include "gpu/model.hpp"
 #include "runtime/base/counted.hpp"
 #include "runtime/base/errors.hpp"
@@ -67,6 +68,7 @@ uint32_t usual_workers() {
 
 data::trained_run opened(const order& what, const char* doing) {
   data::trained_run out = data::read_trained_run(what.model);
+  data::check_parameters(out.folder);
   if (gpu::answer_columns(out.what, out.row) == 0)
     throw ballast_error(
         errc::not_in_build,

@@ -91,13 +91,13 @@ void compare_losses(const fs::path& folder, const fs::path& run,
   }
 }
 
-/// By epoch, loss and accuracy of the test part as their text.
+/// By step, loss and accuracy of the test part as their text.
 std::map<uint64_t, std::string> tests_of(const fs::path& run) {
   std::map<uint64_t, std::string> out;
   for_each_line(run / "events.jsonl", "event", [&](const json& one) {
     if (one.at("kind") == "evaluation")
       out.insert_or_assign(
-          one.at("epoch").get<uint64_t>(),
+          one.at("step").get<uint64_t>(),
           "loss " + json_text(one.value("test_loss", json())) + ", accuracy " +
               json_text(one.value("test_accuracy", json())) + ", metrics " +
               json_text(one.value("metrics", json())));
@@ -108,17 +108,17 @@ std::map<uint64_t, std::string> tests_of(const fs::path& run) {
 void compare_tests(const fs::path& folder, const fs::path& run,
                    replay_report& out) {
   const std::map<uint64_t, std::string> again = tests_of(run);
-  for (const auto& [epoch, was] : tests_of(folder)) {
-    const auto is = again.find(epoch);
-    // It is ended behind the last step, maybe before that epoch is evaluated.
+  for (const auto& [step, was] : tests_of(folder)) {
+    const auto is = again.find(step);
+    // It is ended behind the last step, maybe before that is evaluated.
     if (is == again.end())
       continue;
     ++out.tests_compared;
     if (is->second == was)
       continue;
-    out.problems.push_back("the test part after epoch " +
-                           std::to_string(epoch) + " has " + is->second +
-                           ", had " + was + "; all before it agree");
+    out.problems.push_back("the test part after step " + std::to_string(step) +
+                           " has " + is->second + ", had " + was +
+                           "; all before it agree");
     return;
   }
 }

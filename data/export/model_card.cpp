@@ -103,7 +103,12 @@ std::string cell(const ordered_json& value) {
       value.is_string() ? value.get<std::string>() : json_text(value);
   std::string out;
   for (const char one : printable(text))
-    out += one == '|' ? "\\|" : std::string(1, one);
+    if (one == '<') // else a page that shows it takes it for its own
+      out += "&lt;";
+    else if (one == '|' || one == '[' || one == '`')
+      out += {'\\', one};
+    else
+      out += one;
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
+#include "store/copied_file.hpp"
 #include "store/json_file.hpp"
 #include "store/refuse_file.hpp"
 
@@ -80,7 +81,7 @@ json judged_as_kept(json report, const fs::path& run) {
       continue;
     const json one = json::parse(line, nullptr, false);
     if (!one.is_object() || one.value("kind", "") != "evaluation" ||
-        one.value("epoch", json()) != best.value("epoch", json()))
+        one.value("step", json()) != best.value("step", json()))
       continue;
     report["test_loss"] = one.value("test_loss", json());
     report["test_metrics"] = one.value("metrics", json());
@@ -109,10 +110,10 @@ uint64_t parameters_in(const fs::path& file) {
 void bring(const fs::path& from, const fs::path& to) {
   std::error_code problem;
   fs::create_hard_link(from, to, problem);
-  if (problem)
-    fs::copy_file(from, to, problem);
-  if (problem)
-    store::refuse_file(to, "write", problem.value());
+  if (!problem)
+    return;
+  if (const int number = store::copy_whole(from, to))
+    store::refuse_file(to, "write", number);
 }
 
 } // namespace

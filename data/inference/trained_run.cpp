@@ -47,9 +47,15 @@ void check_is_run(const fs::path& folder) {
                                 "run, or of its model");
   if (!is_there(folder / job_name))
     refuse_folder(folder, "holds no run: job.json is missing");
+  const json report = store::read_json_file(folder / "report.json");
+  if (!is_there(folder / model_name) && report.is_object() &&
+      report.value("state", json()) == "failed")
+    refuse_folder(folder, "has no model.safetensors: the run failed; a new one "
+                          "can go on from a checkpoint, `--from " +
+                              printable(folder.string()) + "@STEP`");
   if (!is_there(folder / model_name))
-    refuse_folder(folder, "has no model.safetensors: the run has not ended, or "
-                          "failed; `ballast run --resume " +
+    refuse_folder(folder, "has no model.safetensors: the run has not ended; "
+                          "`ballast run --resume " +
                               printable(folder.string()) + "` goes on with it");
 }
 
