@@ -43,9 +43,17 @@ std::string other_key(const json& ours, const json& line) {
 }
 
 /// Lines of events.jsonl, by step. One that is undone is evaluated again.
-std::map<uint64_t, std::vector<json>> evaluations_told(const fs::path& folder) {
+std::map<uint64_t, std::vector<json>> evaluations_told(const fs::path& folder,
+                                                       ledger::audit& into) {
   std::map<uint64_t, std::vector<json>> out;
-  const auto use = [&out](const json& line, uint64_t) {
+  uint64_t last = 0;
+  const auto use = [&](const json& line, uint64_t) {
+    const uint64_t seq = line.at("seq").get<uint64_t>();
+    if (seq != last + 1)
+      into.problem("events.jsonl has event " + std::to_string(seq) +
+                   " behind " + std::to_string(last) +
+                   ": lines were removed, or put in");
+    last = seq;
     if (line.value("kind", json()) == "evaluation" &&
         line.value("step", json()).is_number_unsigned())
       out[line["step"].get<uint64_t>()].push_back(line);
@@ -57,9 +65,7 @@ std::map<uint64_t, std::vector<json>> evaluations_told(const fs::path& folder) {
 
 void check_told(const fs::path& folder, const store::journal_content& journal,
                 ledger::audit& into) {
-  if (journal.evaluations.empty())
-    return;
-  const auto all = evaluations_told(folder);
+  const auto all = evaluations_told(folder, into);
   for (const evaluation_report& one : journal.evaluations) {
     const auto lines = all.find(value(one.step));
     if (lines == all.end()) // a power cut takes the newest lines

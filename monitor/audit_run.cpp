@@ -1,6 +1,7 @@
 #include "monitor/audit_run.hpp"
 
 #include "data/prepared/set_tables.hpp"
+#include "monitor/audit_course.hpp"
 #include "monitor/audit_results.hpp"
 #include "monitor/used_samples.hpp"
 #include "runtime/base/errors.hpp"
@@ -9,7 +10,6 @@
 #include "runtime/job/job.hpp"
 #include "runtime/ledger/epoch_uses.hpp"
 #include "runtime/ledger/lineage.hpp"
-#include "runtime/messages/judge.hpp"
 #include "store/journal.hpp"
 #include "store/json_file.hpp"
 #include "store/json_lines.hpp"
@@ -232,25 +232,8 @@ void read_traces(const fs::path& folder, const store::journal_content& journal,
 }
 
 /// Checks the run's own report. An unfinished or killed run has none.
-/// All of the job, or as many as its `stop` makes of the evaluations.
-uint64_t steps_to_do(const store::journal_content& journal, uint64_t steps) {
-  if (!journal.run->job.contains("stop")) // of an earlier build
-    return steps;
-  const job_result read = parse_job(json_text(journal.run->job), {}, "/");
-  if (!read.value)
-    unusable("the job in the journal: " + read.mistakes.at(0).message);
-  const judge by(*read.value);
-  judgement so_far;
-  for (const evaluation_report& one : journal.evaluations) {
-    by.hear(so_far, one);
-    if (!by.over(so_far).empty())
-      return value(one.step);
-  }
-  return steps;
-}
-
 void check_report(const fs::path& folder, const store::journal_content& journal,
-                  uint64_t steps_committed, uint64_t steps_total,
+                  uint64_t steps_committed, const course& whole,
                   ledger::audit& into) {
   std::error_code ignored;
   if (!fs::exists(folder / "report.json", ignored))
@@ -263,10 +246,11 @@ void check_report(const fs::path& folder, const store::journal_content& journal,
   if (steps != steps_committed)
     into.problem("report.json says " + json_text(steps) +
                  " steps, steps.jsonl has " + std::to_string(steps_committed));
-  if (state == "\"done\"" && steps_committed != steps_total)
+  if (state == "\"done\"" && steps_committed != whole.steps)
     into.problem("report.json says done, but only " +
                  std::to_string(steps_committed) + " of " +
-                 std::to_string(steps_total) + " steps are in steps.jsonl");
+                 std::to_string(whole.steps) + " steps are in steps.jsonl");
+  check_course(whole, report, into);
   if (state != "\"failed\"" && value(journal.committed) != steps_committed)
     into.problem("the journal says that the run ended with step " +
                  to_string(journal.committed) + ", steps.jsonl has " +
@@ -397,7 +381,7 @@ ledger::audit_report audit_run_directory(const fs::path& folder) {
                 " is committed, steps.jsonl has " + std::to_string(steps));
   if (batch > 0)
     check_report(folder, journal, steps,
-                 steps_to_do(journal, epochs * ((rows + batch - 1) / batch)),
+                 course_of(journal, epochs * ((rows + batch - 1) / batch)),
                  all);
   check_lineage(folder, journal, set, steps, all);
   check_results(folder, journal, read_if_there(folder / "report.json"), trained,

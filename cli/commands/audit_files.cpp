@@ -6,6 +6,7 @@
 #include "data/model/parameters_digest.hpp"
 #include "monitor/audit_run.hpp"
 #include "runtime/base/errors.hpp"
+#include "runtime/base/json_text.hpp"
 #include "runtime/base/text_digest.hpp"
 #include "runtime/coordinator/run_phase.hpp"
 #include "runtime/ledger/lineage.hpp"
@@ -61,6 +62,12 @@ void check_model(const fs::path& folder, const json& report,
                          "names it by weights_sha256");
   try {
     const data::weights_file file((folder / "model.safetensors").string());
+    const auto step = file.metadata().find("step");
+    if (step != file.metadata().end() && report.contains("model_step") &&
+        json_text(report["model_step"]) != step->second)
+      out.push_back("model.safetensors is that of step " + step->second +
+                    ", report.json has model_step " +
+                    json_text(report["model_step"]));
     if (report["weights_sha256"] != data::parameters_sha256(file))
       out.push_back("model.safetensors is not the model that report.json "
                     "names by weights_sha256");

@@ -95,13 +95,32 @@ class Replayed(Resume, Alike):
         self.ballast("audit", run)
         with contextlib.closing(sqlite3.connect(run / "ledger.sqlite")) as book:
             what = json.loads(book.execute(
-                "SELECT what FROM evaluation WHERE epoch = 1").fetchone()[0])
+                "SELECT what FROM evaluation_after WHERE epoch = 1").fetchone()[0])
             what["loss"] += 1e-6
-            book.execute("UPDATE evaluation SET what = ? WHERE epoch = 1",
+            book.execute("UPDATE evaluation_after SET what = ? WHERE epoch = 1",
                          (json.dumps(what),))
             book.commit()
-        self.refused(1, ["the evaluation of epoch 1 has test_loss"], "audit",
+        self.refused(1, ["the evaluation after step 25 has test_loss"], "audit",
                      run)
+
+    def test_lines_that_are_gone_and_another_best_one_are_named(self):
+        run = self.run_job(table_job(2, keep={"best": {"metric": "loss"}}))
+        kept = (run / "report.json").read_text(encoding="utf-8")
+        report = json.loads(kept)
+        for key, other in (("step", 25), ("value", 0.5)):
+            changed = json.loads(kept)
+            changed["best"][key] = other
+            (run / "report.json").write_text(json.dumps(changed),
+                                             encoding="utf-8")
+            self.refused(1, f"report.json has {key} ", "audit", run)
+        (run / "report.json").write_text(json.dumps(
+            {**report, "model_step": 1}), encoding="utf-8")
+        self.refused(1, "report.json has model_step 1", "audit", run)
+        (run / "report.json").write_text(kept, encoding="utf-8")
+        self.ballast("audit", run)
+        lines = (run / "events.jsonl").read_text().splitlines(keepends=True)
+        (run / "events.jsonl").write_text("".join(lines[:2] + lines[3:]))
+        self.refused(1, "event 4 behind 2: lines were removed", "audit", run)
 
     def test_the_newest_checkpoint_of_a_run_that_died_is_compared(self):
         run = self.killed(table_job(2, train={"epochs": 1000000},
@@ -167,7 +186,7 @@ class Replayed(Resume, Alike):
         with self.line_of(run / "events.jsonl",
                           '"kind":"evaluation"') as one:
             one["test_loss"] += 1e-6
-        self.refused(1, "the test part after epoch 1", "audit", run,
+        self.refused(1, "the test part after step 25", "audit", run,
                      "--replay")
 
     def test_a_copied_run_directory_will_do(self):
