@@ -16,6 +16,7 @@ namespace {
 using nlohmann::json;
 
 struct predict_arguments {
+  std::string by;
   std::string model;
   std::string data;
   std::string format;
@@ -45,9 +46,9 @@ void add_input(CLI::App* command, predict_arguments& a) {
 }
 
 json request_of(const predict_arguments& a, const char* what) {
-  return {{"do", what},           {"model", a.model},   {"data", a.data},
-          {"format", a.format},   {"labels", a.labels}, {"out", a.out},
-          {"workers", a.workers}, {"json", a.as_json}};
+  return {{"do", what},         {"model", a.model},     {"data", a.data},
+          {"format", a.format}, {"labels", a.labels},   {"by", a.by},
+          {"out", a.out},       {"workers", a.workers}, {"json", a.as_json}};
 }
 
 void add_export(CLI::App& app, std::function<int()>& chosen) {
@@ -96,6 +97,8 @@ void add_predict_commands(CLI::App& app, std::function<int()>& chosen) {
   add_input(evaluate, *a);
   evaluate->add_option("--labels", a->labels,
                        "The file of the labels, of images of the format idx");
+  evaluate->add_option("--by", a->by,
+                       "A column of tables: also for each of its values");
   evaluate->callback([a, &chosen] {
     chosen = [a] {
       return call_node_library("predict",

@@ -2,6 +2,7 @@
 /// process reads the input and cuts it into parts, processes of a pool compute
 /// them, and the answers come together in the order of the input.
 #include "cli/commands/ending_signals.hpp"
+#include "cli/commands/evaluated_slices.hpp"
 #include "cli/commands/evaluation_parts.hpp"
 #include "cli/commands/inference_pool.hpp"
 #include "cli/commands/predict_progress.hpp"
@@ -19,6 +20,8 @@
 #include "runtime/base/printable.hpp"
 
 #include <algorithm>
+#include <cstdio>
+#include <functional>
 #include <iostream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -52,6 +55,7 @@ order order_of(const json& request, const store::work_watch& stop) {
   out.input.file = request.at("data").get<std::string>();
   out.input.format = request.value("format", "");
   out.input.labels_file = request.value("labels", "");
+  out.input.by = request.value("by", "");
   out.input.stop = stop;
   out.file = request.value("out", "");
   if (const uint32_t workers = request.value("workers", 0U); workers > 0)
@@ -80,13 +84,27 @@ data::trained_run opened(const order& what, const char* doing) {
   return out;
 }
 
+/// The next part, of at most so many rows; nothing: there is none any more.
+using part_supply =
+    std::function<std::optional<data::labelled_features>(size_t rows)>;
+
+/// One after another, as they lie in the input.
+part_supply in_order(data::feature_rows& input) {
+  return [&input](size_t rows) -> std::optional<data::labelled_features> {
+    data::labelled_features part = input.next(rows);
+    if (part.rows == 0)
+      return std::nullopt;
+    return part;
+  };
+}
+
 /// Reads parts while processes compute those before.
 class part_run {
 public:
-  part_run(const data::trained_run& run, const order& what,
-           data::feature_rows& input, data::prediction_parts& parts,
-           const fs::path& logs, bool judges)
-      : run_(run), input_(input), parts_(parts), stop_(what.input.stop),
+  part_run(const data::trained_run& run, const order& what, part_supply input,
+           data::prediction_parts& parts, const fs::path& logs, bool judges)
+      : run_(run), input_(std::move(input)), parts_(parts),
+        stop_(what.input.stop),
         columns_(gpu::answer_columns(run.what, run.row)),
         pool_({run.folder, run.fingerprint, logs,
                what.workers.value_or(usual_workers()), judges}),
@@ -119,20 +137,20 @@ public:
 
 private:
   void read(size_t rows) {
-    const data::labelled_features part = input_.next(rows);
-    ended_ = part.rows < rows;
-    if (part.rows == 0)
+    const std::optional<data::labelled_features> part = input_(rows);
+    ended_ = !part;
+    if (!part)
       return;
     const auto number = part_number(rows_.size());
-    rows_.push_back(part.rows);
-    is_done_.push_back(!judges_ &&
-                       parts_.answers(number, part.rows, columns_).has_value());
+    rows_.push_back(part->rows);
+    is_done_.push_back(
+        !judges_ && parts_.answers(number, part->rows, columns_).has_value());
     if (is_done_.back()) {
-      rows_done_ += part.rows;
-      taken_up_ += part.rows;
+      rows_done_ += part->rows;
+      taken_up_ += part->rows;
       return;
     }
-    parts_.write_rows(number, part);
+    parts_.write_rows(number, *part);
     pool_.add(number, {parts_.rows_file(number), parts_.answers_file(number)});
   }
 
@@ -144,7 +162,7 @@ private:
   }
 
   const data::trained_run& run_;
-  data::feature_rows& input_;
+  const part_supply input_;
   data::prediction_parts& parts_;
   const store::work_watch stop_;
   const size_t columns_;
@@ -210,7 +228,7 @@ int predict(const order& what) {
   json said{{"file", what.file}};
   with_parts(parts, [&] {
     data::prediction_file file(place, run);
-    part_run work(run, what, input, parts, folder, false);
+    part_run work(run, what, in_order(input), parts, folder, false);
     work.run([&](part_number number, uint64_t rows) {
       add_part(file, parts, number, rows, work.columns());
     });
@@ -226,6 +244,41 @@ int predict(const order& what) {
     std::cout << printable(what.file) << ": "
               << counted(said.at("rows").get<uint64_t>(), "row") << "\n";
   return 0;
+}
+
+/// A line for each value, with what is one number.
+void print_slices(const nlohmann::ordered_json& by) {
+  const auto& slices = by.at("slices");
+  std::vector<std::string> heads{printable(by.at("column").get<std::string>()),
+                                 "rows", "loss"};
+  for (const auto& [name, value] : slices.front().at("metrics").items())
+    if (!value.is_structured())
+      heads.push_back(name);
+  const auto cell = [](const json& value) {
+    char text[32];
+    if (!value.is_number())
+      return std::string("-");
+    std::snprintf(text, sizeof text, "%.6g", value.get<double>());
+    return std::string(text);
+  };
+  std::vector<std::vector<std::string>> lines{heads};
+  for (const auto& [value, one] : slices.items()) {
+    std::vector<std::string>& line = lines.emplace_back();
+    line = {printable(value, 40), cell(one.at("rows")), cell(one.at("loss"))};
+    for (size_t i = line.size(); i < heads.size(); ++i)
+      line.push_back(cell(one.at("metrics").value(heads[i], json())));
+  }
+  std::cout << "\n";
+  for (const auto& line : lines) {
+    for (size_t i = 0; i < line.size(); ++i) {
+      size_t width = 0;
+      for (const auto& other : lines)
+        width = std::max(width, other[i].size());
+      const std::string room(width - line[i].size(), ' ');
+      std::cout << (i == 0 ? line[i] + room : "  " + room + line[i]);
+    }
+    std::cout << "\n";
+  }
 }
 
 /// A line for each number, and one for each class of those that have several.
@@ -246,6 +299,8 @@ void print(const nlohmann::ordered_json& said) {
     for (const auto& [of_class, one] : value.items())
       line(name + " " + printable(of_class), one);
   }
+  if (said.contains("by"))
+    print_slices(said.at("by"));
 }
 
 int evaluate(const order& what) {
@@ -256,16 +311,27 @@ int evaluate(const order& what) {
   const data::rows_folder own = data::rows_folder::make();
   data::prediction_parts parts(own.path() / "parts", run.fingerprint);
   judgement found(run);
-  part_run work(run, what, input, parts, own.path(), true);
+  const std::string& by = terms.by;
+  evaluated_slices slices(run, input, by);
+  part_run work(
+      run, what,
+      by.empty() ? in_order(input)
+                 : [&](size_t rows) { return slices.next(rows); },
+      parts, own.path(), true);
   work.run([&](part_number number, uint64_t /*rows*/) {
-    found.add(read_part(parts.answers_file(number)));
+    const evaluated_part part = read_part(parts.answers_file(number));
+    found.add(part);
+    if (!by.empty())
+      slices.add(uint64_t(number), part);
     fs::remove(parts.answers_file(number));
   });
   input.check_unchanged();
   if (found.rows() == 0)
     throw ballast_error(errc::invalid_data, printable(what.input.file) +
                                                 ": has no row to evaluate");
-  const nlohmann::ordered_json said = found.to_json();
+  nlohmann::ordered_json said = found.to_json();
+  if (!by.empty())
+    said["by"] = {{"column", by}, {"slices", slices.to_json()}};
   if (what.as_json)
     std::cout << json_lines_text(said) << "\n";
   else

@@ -22,6 +22,9 @@ struct feature_rows::parts {
     if (!held.labels.empty())
       held.labels.erase(held.labels.begin(),
                         held.labels.begin() + ptrdiff_t(given));
+    if (!held.slices.empty())
+      held.slices.erase(held.slices.begin(),
+                        held.slices.begin() + ptrdiff_t(given));
     held.rows -= given;
     given = 0;
   }
@@ -54,6 +57,9 @@ labelled_features feature_rows::next(size_t rows) {
   if (!held.labels.empty())
     out.labels.assign(held.labels.begin(),
                       held.labels.begin() + ptrdiff_t(out.rows));
+  if (!held.slices.empty())
+    out.slices.assign(held.slices.begin(),
+                      held.slices.begin() + ptrdiff_t(out.rows));
   all.given = out.rows;
   return out;
 }

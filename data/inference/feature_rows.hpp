@@ -25,6 +25,8 @@ struct labelled_features {
   std::vector<float> features; // rows x row_shape.features
   /// Classes or targets; empty: nobody asked for them.
   std::vector<float> labels;
+  /// The value of input_terms::by in each row; empty: nobody asked for it.
+  std::vector<std::string> slices;
 };
 
 struct input_terms {
@@ -32,6 +34,7 @@ struct input_terms {
   std::string format;      // a word of source_format; empty: by its name
   std::string labels_file; // of idx; empty: none is named
   bool labels = false;     // the label column is there, and read
+  std::string by;          // of tables: a column that is read, too
   store::work_watch stop = {};
 };
 

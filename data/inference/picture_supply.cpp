@@ -53,6 +53,9 @@ public:
                                    run.stored)),
         folder_(rows_folder::make()), version_(version_of(terms)),
         rows_(read(terms)) {
+    if (!terms.by.empty())
+      throw ballast_error(errc::invalid_data, "--by: images have no column '" +
+                                                  printable(terms.by) + "'");
     check();
     // A step of the augmentation knows the type in which the run stored them.
     if (images_ && rows_.elsewhere == nullptr)

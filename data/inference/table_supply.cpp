@@ -48,7 +48,7 @@ public:
       : of_(run), file_(printable(terms.file)), input_(serve_input(run, terms)),
         versions_(input_.data, {input_.source}, terms.stop),
         rows_(input_.data, input_.rows, terms_of(run, input_, terms)) {
-    choose(terms.labels);
+    choose(terms);
   }
 
   bool add(labelled_features& to) override {
@@ -86,7 +86,16 @@ private:
                        "/data/train/features", "");
   }
 
-  void choose(bool labels) {
+  /// One that is chosen already is read once.
+  static int place_of(int index, std::vector<int>& read) {
+    const auto again = std::ranges::find(read, index);
+    const int out = int(again - read.begin());
+    if (again == read.end())
+      read.push_back(index);
+    return out;
+  }
+
+  void choose(const input_terms& terms) {
     const auto all = rows_.schema();
     arrow::FieldVector own = all->fields();
     own.pop_back(); // the origin
@@ -96,13 +105,11 @@ private:
       read.push_back(column(name, "which the model was trained on"));
       check_numbers(read.back());
     }
-    if (labels) {
-      // A label that is a feature, too, is read once.
+    if (!terms.by.empty())
+      slice_place_ = place_of(column(terms.by, "which --by names"), read);
+    if (terms.labels) {
       const int index = column(of_.label, "the label of the model");
-      const auto again = std::ranges::find(read, index);
-      label_place_ = int(again - read.begin());
-      if (again == read.end())
-        read.push_back(index);
+      label_place_ = place_of(index, read);
       if (of_.class_names.empty())
         check_numbers(index);
     }
@@ -175,7 +182,16 @@ private:
         held.features[i] = held.features[i] * scale + offset;
     if (label_place_)
       take_labels(*batch.column(*label_place_), held);
+    if (slice_place_)
+      take_slices(*batch.column(*slice_place_), held);
     held.rows += count;
+  }
+
+  static void take_slices(const arrow::Array& column, labelled_features& held) {
+    for (int64_t row = 0; row < column.length(); ++row) {
+      std::string cell = column.IsNull(row) ? "" : cell_of(column, row);
+      held.slices.push_back(cell.empty() ? "(missing)" : std::move(cell));
+    }
   }
 
   void take_labels(const arrow::Array& column, labelled_features& held) {
@@ -214,6 +230,7 @@ private:
   graph_stream rows_;
   std::shared_ptr<arrow::Schema> schema_; // without the origin
   std::optional<int> label_place_;        // in a batch
+  std::optional<int> slice_place_;        // likewise; of --by
   int origin_place_ = 0;                  // likewise
   std::map<std::string, float> class_numbers_;
   uint64_t expected_ = 0; // the row that comes next

@@ -326,6 +326,43 @@ class Evaluate(Predict):
                      self.write("other.csv",
                                 "x,y,z,kind\n1,2,3,fig\n1,2,3,apple\n"))
 
+    def test_judges_each_value_of_a_column_as_if_alone(self):
+        """More rows than one part has; a value may be missing."""
+        rows = plants(40000, seed=4)
+        columns = ["region", "x", "y", "z", "kind"]
+        for i, row in enumerate(rows):
+            row["region"] = ["north", "", "south, far"][i * 7 % 3]
+        quoted = [{**row, "region": f'"{row["region"]}"' if row["region"]
+                   else ""} for row in rows]
+        test = self.write("test.csv", as_csv(quoted, columns))
+        run = self.train()
+        whole = json.loads(self.ballast("evaluate", run, "--data", test,
+                                        "--json").out)
+        found = json.loads(self.ballast("evaluate", run, "--data", test, "--by",
+                                        "region", "--json").out)
+        by = found.pop("by")
+        self.assertEqual(found["metrics"]["f1"], whole["metrics"]["f1"])
+        self.assertAlmostEqual(found["loss"], whole["loss"], 12)
+        self.assertEqual(by["column"], "region")
+        self.assertEqual(sorted(by["slices"]),
+                         ["(missing)", "north", "south, far"])
+        for value, one in by["slices"].items():
+            name = "" if value == "(missing)" else value
+            mine = [row for row in rows if row["region"] == name]
+            alone = json.loads(self.ballast(
+                "evaluate", run, "--data", self.write("mine.csv", as_csv(
+                    mine, columns[1:])), "--json").out)
+            self.assertEqual(one["rows"], len(mine))
+            self.assertAlmostEqual(one["loss"], alone["loss"], 12)
+            self.assertEqual(one["metrics"]["f1"], alone["metrics"]["f1"])
+        text = self.ballast("evaluate", run, "--data", test, "--by",
+                            "region").out
+        self.assertRegex(text, r"(?m)^region +rows +loss +accuracy ")
+        self.assertRegex(text, r"(?m)^south, far +\d+ +0\.\d+ ")
+        self.refused(2, ("has no column 'area'", "--by"), "evaluate", run,
+                     "--data", test, "--by", "area")
+        self.refused(2, ("'x'", "more than 256 values"), "evaluate", run,
+                     "--data", test, "--by", "x")
 
     def test_judges_each_class_by_its_name(self):
         rows = plants(300, seed=4)
