@@ -3,6 +3,7 @@
 /// another.
 #include "cli/commands/audit_files.hpp"
 #include "cli/commands/audit_replay.hpp"
+#include "cli/commands/end_of_command.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
 
@@ -117,6 +118,25 @@ int usage(const std::string& wrong) {
   return describe(errc::usage).exit_code;
 }
 
+int do_audit(const std::string& folder, bool replays, bool as_json) {
+  if (replays)
+    return replay(folder, as_json);
+  const ledger::audit_report report = audit_all(folder);
+  const bool model_unnamed = has_unnamed_model(folder);
+  if (as_json) {
+    nlohmann::ordered_json out = to_json(report);
+    out["model_unnamed"] = model_unnamed;
+    std::cout << json_lines_text(out) << std::endl;
+  } else {
+    print(report, model_unnamed);
+  }
+  if (!report.fine())
+    std::cerr << "ballast audit: " << report.problems << " problems in "
+              << folder << ", the first: " << report.first_problems.front()
+              << std::endl;
+  return report.fine() ? 0 : 1;
+}
+
 } // namespace
 
 } // namespace ballast::cli
@@ -154,28 +174,6 @@ ballast_audit_main(int argc, char** argv) {
   }
   if (folder.empty())
     return cli::usage("which run directory?");
-  try {
-    if (replays)
-      return cli::replay(folder, json);
-    const ledger::audit_report report = cli::audit_all(folder);
-    const bool model_unnamed = cli::has_unnamed_model(folder);
-    if (json) {
-      nlohmann::ordered_json out = cli::to_json(report);
-      out["model_unnamed"] = model_unnamed;
-      std::cout << json_lines_text(out) << std::endl;
-    } else {
-      cli::print(report, model_unnamed);
-    }
-    if (!report.fine())
-      std::cerr << "ballast audit: " << report.problems << " problems in "
-                << folder << ", the first: " << report.first_problems.front()
-                << std::endl;
-    return report.fine() ? 0 : 1;
-  } catch (const ballast_error& error) {
-    std::cerr << "ballast audit: " << error.what() << std::endl;
-    return describe(error.what_failed().code).exit_code;
-  } catch (const std::exception& error) {
-    std::cerr << "ballast audit: " << error.what() << std::endl;
-    return 1;
-  }
+  return cli::end_of_command(
+      [&] { return cli::do_audit(folder, replays, json); }, "ballast audit");
 }

@@ -1,11 +1,11 @@
 /// `ballast data ...` and `ballast validate --data`: the thin program hands
 /// over a request as JSON, with the job in it.
 #include "cli/commands/data.hpp"
+#include "cli/commands/end_of_command.hpp"
 
 #include "cli/commands/ending_signals.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
-#include "runtime/base/printable.hpp"
 
 #include <iostream>
 #include <map>
@@ -86,18 +86,7 @@ extern "C" __attribute__((visibility("default"))) int
 ballast_data_main(int argc, char** argv) {
   using namespace ballast;
   cli::ending_signals signals;
-  try {
-    return cli::do_data(argc > 1 ? argv[1] : "", signals.stop());
-  } catch (const ballast_error& error) {
-    if (signals.number() != 0) {
-      std::cerr << "ballast: ended by signal " << signals.number()
-                << "; nothing is left half done\n";
-      return 128 + signals.number();
-    }
-    std::cerr << "ballast: " << error.what() << "\n";
-    return describe(error.what_failed().code).exit_code;
-  } catch (const std::exception& error) {
-    std::cerr << "ballast: " << printable(error.what()) << "\n";
-    return 1;
-  }
+  return cli::end_of_command(
+      [&] { return cli::do_data(argc > 1 ? argv[1] : "", signals.stop()); },
+      signals, "nothing is left half done");
 }

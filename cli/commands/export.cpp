@@ -1,5 +1,6 @@
 /// `ballast export`: the model of a run for those who have no Ballast, as a
 /// file of ONNX, or as a folder that explains itself.
+#include "cli/commands/end_of_command.hpp"
 #include "data/export/model_folder.hpp"
 #include "data/export/onnx_file.hpp"
 #include "data/inference/trained_run.hpp"
@@ -96,13 +97,7 @@ int do_export(const json& request) {
 extern "C" __attribute__((visibility("default"))) int
 ballast_export_main(int argc, char** argv) {
   using namespace ballast;
-  try {
+  return cli::end_of_command([&] {
     return cli::do_export(nlohmann::json::parse(argc > 1 ? argv[1] : ""));
-  } catch (const ballast_error& error) {
-    std::cerr << "ballast: " << error.what() << "\n";
-    return describe(error.what_failed().code).exit_code;
-  } catch (const std::exception& error) {
-    std::cerr << "ballast: " << printable(error.what()) << "\n";
-    return 1;
-  }
+  });
 }

@@ -1,6 +1,7 @@
 /// `ballast infer MODEL FINGERPRINT --liveness-fd N`: a process of an
 /// inference_pool. Loads the model once, computes the parts that it is handed,
 /// and ends with the process that started it.
+#include "cli/commands/end_of_command.hpp"
 #include "cli/commands/evaluation_parts.hpp"
 #include "cli/liveness.hpp"
 #include "data/inference/prediction_parts.hpp"
@@ -155,13 +156,7 @@ extern "C" __attribute__((visibility("default"))) int
 ballast_infer_main(int argc, char** argv) {
   using namespace ballast;
   std::signal(SIGPIPE, SIG_IGN);
-  try {
+  return cli::end_of_command([&] {
     return cli::infer({argv + 1, argv + argc});
-  } catch (const ballast_error& error) {
-    std::fprintf(stderr, "ballast: %s\n", error.what());
-    return describe(error.what_failed().code).exit_code;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "ballast: %s\n", printable(error.what()).c_str());
-    return 1;
-  }
+  });
 }

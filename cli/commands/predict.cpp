@@ -1,6 +1,7 @@
 /// `ballast predict` and `ballast evaluate`: a trained model on new rows. This
 /// process reads the input and cuts it into parts, processes of a pool compute
 /// them, and the answers come together in the order of the input.
+#include "cli/commands/end_of_command.hpp"
 #include "cli/commands/ending_signals.hpp"
 #include "cli/commands/evaluated_slices.hpp"
 #include "cli/commands/evaluation_parts.hpp"
@@ -357,18 +358,7 @@ extern "C" __attribute__((visibility("default"))) int
 ballast_predict_main(int argc, char** argv) {
   using namespace ballast;
   cli::ending_signals signals;
-  try {
-    return cli::do_predict(argc > 1 ? argv[1] : "", signals.stop());
-  } catch (const ballast_error& error) {
-    if (signals.number() != 0) {
-      std::cerr << "ballast: ended by signal " << signals.number()
-                << "; the same command goes on with the parts that are done\n";
-      return 128 + signals.number();
-    }
-    std::cerr << "ballast: " << error.what() << "\n";
-    return describe(error.what_failed().code).exit_code;
-  } catch (const std::exception& error) {
-    std::cerr << "ballast: " << printable(error.what()) << "\n";
-    return 1;
-  }
+  return cli::end_of_command(
+      [&] { return cli::do_predict(argc > 1 ? argv[1] : "", signals.stop()); },
+      signals, "the same command goes on with the parts that are done");
 }
