@@ -66,6 +66,15 @@ struct coordinator_shell_config {
   /// Called on the coordinator's thread after every tick of a run, for a
   /// progress line; may be empty.
   std::function<void(const coordinator::run_status&)> on_tick;
+  /// Steps are committed and written: they, the run, and what is known of it,
+  /// which may be more; may be empty.
+  std::function<void(const std::vector<ledger::committed_step>&,
+                     const coordinator::run_spec&,
+                     const coordinator::run_tally&)>
+      on_steps;
+  /// The newest evaluation, once or more often; `classes`: its labels are some;
+  /// may be empty.
+  std::function<void(const evaluation_report&, bool classes)> on_evaluation;
   /// A run directory exists, before its data are prepared; may be empty.
   std::function<void(const run_record&, const job&)> on_run_opened;
   /// A run that was left goes on, and what users asked of it then is on the

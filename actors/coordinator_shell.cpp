@@ -45,6 +45,15 @@ bool memory_is_gone(const coordinator_state& state) {
          state.record->checkpoints().memory_is_gone();
 }
 
+/// As the core took it: of several workers that report one, the first counts.
+void show_evaluation(const worker_report& told,
+                     const coordinator::run_state& known,
+                     const coordinator_shell_config& to) {
+  if (to.on_evaluation && known.steps.tally().test &&
+      std::holds_alternative<evaluation_report>(told))
+    to.on_evaluation(*known.steps.tally().test, known.spec.set.classes > 0);
+}
+
 } // namespace
 
 // -- messages in --------------------------------------------------------------
@@ -62,7 +71,10 @@ coordinator_shell::behavior_type coordinator_shell::make_behavior() {
       [this](hello_atom, const worker_hello& who,
              const gpu_worker_actor& handle) { return hello(who, handle); },
       [this](const heartbeat& m) { on(core(), m, now()); },
-      [this](const worker_report& m) { tell_core(m); },
+      [this](const worker_report& m) {
+        tell_core(m);
+        show_evaluation(m, core().run, config_);
+      },
       [this](const fragment_ready& m) { send(state_->shards, m); },
       [this](drain_atom, worker_id who) {
         tell_core(coordinator::leave_announced{who});
@@ -206,6 +218,12 @@ struct coordinator_shell::action_handler {
   template <class Recorded>
   requires requires(run_record& on, const Recorded& what) { on.perform(what); }
   void operator()(const Recorded& what) { me->record().perform(what); }
+  void operator()(const coordinator::write_steps& action) {
+    me->record().perform(action);
+    if (me->config_.on_steps)
+      me->config_.on_steps(action.steps, me->core().run.spec,
+                           me->core().run.steps.tally());
+  }
   /// For a worker, as it is.
   template <class Order>
   requires requires(const Order& one) {

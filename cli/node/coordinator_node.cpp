@@ -165,6 +165,14 @@ actors::coordinator_shell_config coordinator_process::shell() {
   out.on_tick = [tap = progress_](const coordinator::run_status& status) {
     tap->tick(status);
   };
+  out.on_steps = [tap = progress_](const auto& steps, const auto& of,
+                                   const auto& known) {
+    tap->steps(steps, of, known);
+  };
+  out.on_evaluation = [tap = progress_](const evaluation_report& what,
+                                        bool classes) {
+    tap->evaluated(what, classes);
+  };
   out.on_trouble = [tap = progress_](const std::string& line) {
     tap->say(line);
   };
@@ -181,6 +189,7 @@ actors::coordinator_shell_config coordinator_process::shell() {
                        silent = options_.no_progress](
                           const actors::run_record& record, const job& what) {
     monitor::log_to_folder(record.folder() / "logs");
+    tap->begin(what);
     if (!silent && record.begins())
       tap->say(monitor::first_line(record.name(), what));
     to->send({{"run",
@@ -201,7 +210,7 @@ void coordinator_process::run_ended(const actors::run_outcome& how) {
     return;
   nlohmann::json report =
       how.report.empty() ? nlohmann::json() : nlohmann::json::parse(how.report);
-  progress_->finish(report);
+  progress_->finish();
   supervisor_->send(
       {{"ended",
         {{"exit_code", how.exit_code},

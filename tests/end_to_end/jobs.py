@@ -5,6 +5,7 @@ code: the safetensors wheel, hashlib, and a forward pass in numpy.
 import gzip
 import hashlib
 import json
+import re
 import sys
 import unittest
 
@@ -213,6 +214,38 @@ class Jobs(BallastTest):
         steps = read_lines(run / "steps.jsonl")
         whole = (steps[-1]["t_ns"] - steps[0]["t_ns"]) / 1e9
         self.assertGreaterEqual(whole, 156 * 128 * 50e-6 + 157 * 500e-6 - 0.01)
+
+    def test_a_pipe_gets_one_line_for_each_epoch_and_no_others(self):
+        job = emulated_job(rows=5000, epochs=12)
+        done = self.ballast("run", self.write("job.json", job), "--run-dir",
+                            self.folder / "piped")
+        first, *lines = done.err.splitlines()
+        self.assertIn("2 workers, seed 1", first)
+        self.assertEqual(len(lines), 12, done)
+        for number, line in enumerate(lines, 1):
+            self.assertRegex(line, rf"^epoch {number}/12  loss [\d.]+"
+                             r"(  [\d.]+ s  [\d.]+( [kM])? samples/s)?$")
+
+    def test_an_epoch_is_told_with_its_own_evaluation(self):
+        job = emulated_job(rows=5000, epochs=5, data={"test_fraction": 0.2},
+                           keep={"best": {"metric": "f1_macro"}})
+        job["model"] = {"kind": "logistic"}
+        run = self.folder / "evaluated"
+        done = self.ballast("run", self.write("job.json", job), "--run-dir",
+                            run)
+        lines = [line for line in done.err.splitlines()
+                 if line.startswith("epoch ")]
+        found = [e for e in read_lines(run / "events.jsonl")
+                 if e["kind"] == "evaluation"]
+        self.assertEqual(len(lines), 5, done)
+        for line, event in zip(lines, found, strict=True):
+            self.assertRegex(line, rf"^epoch {event['epoch']}/5  loss [\d.]+  "
+                             r"test [\d.]+  f1_macro [\d.]+")
+            shown = [float(number) for number in
+                     re.findall(r" (?:test|f1_macro) ([\d.]+)", line)]
+            self.assertAlmostEqual(shown[0], event["test_loss"], delta=1e-3)
+            self.assertAlmostEqual(shown[1], event["metrics"]["f1_macro"],
+                                   delta=1e-3)
 
     def test_runs_are_numbered_and_say_where_they_lie(self):
         job = self.write("a job.json", emulated_job(500, epochs=1))

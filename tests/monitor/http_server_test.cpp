@@ -22,8 +22,8 @@ using ::testing::Not;
 const std::string as_json = "Content-Type: application/json\r\n";
 
 /// A coordinator's server whose handlers answer something recognisable.
-struct coordinator {
-  explicit coordinator(http_limits limits = {}) {
+struct served_coordinator {
+  explicit served_coordinator(http_limits limits = {}) {
     events = std::make_shared<event_log>(folder / "events.jsonl", 5);
     http_handlers handlers;
     handlers.metrics = [] { return "ballast_epoch 1\n"; };
@@ -67,7 +67,7 @@ uint16_t start_worker(http_server& server) {
 }
 
 TEST(http_server, answers_every_route_of_a_coordinator) {
-  coordinator its;
+  served_coordinator its;
   struct {
     std::string path, type, body;
   } table[] = {
@@ -94,7 +94,7 @@ TEST(http_server, answers_every_route_of_a_coordinator) {
 }
 
 TEST(http_server, serves_every_file_that_the_page_names) {
-  coordinator its;
+  served_coordinator its;
   std::string page = its.get("/").body;
   size_t found = 0;
   for (size_t at = 0; (at = page.find("\"page/", at)) != std::string::npos;
@@ -123,7 +123,7 @@ TEST(http_server, has_only_metrics_and_health_on_a_worker) {
 }
 
 TEST(http_server, says_why_it_is_not_ready) {
-  coordinator its;
+  served_coordinator its;
   its.ready = false;
   EXPECT_EQ(its.get("/readyz").status, 503);
   EXPECT_EQ(its.get("/readyz").body, "waiting for workers\n");
@@ -131,7 +131,7 @@ TEST(http_server, says_why_it_is_not_ready) {
 }
 
 TEST(http_server, passes_control_messages_on_and_their_answers_back) {
-  coordinator its;
+  served_coordinator its;
   http_answer answer = its.post(as_json, "{}");
   EXPECT_EQ(answer.status, 200);
   EXPECT_EQ(answer.body, "{\"got\":2}");
@@ -147,7 +147,7 @@ TEST(http_server, passes_control_messages_on_and_their_answers_back) {
 }
 
 TEST(http_server, refuses_control_that_is_not_json_or_too_large) {
-  coordinator its({.body_bytes_max = 1000});
+  served_coordinator its({.body_bytes_max = 1000});
   for (const std::string& type :
        {std::string(), std::string("Content-Type: text/plain\r\n"),
         std::string("Content-Type: application/x-www-form-urlencoded\r\n"),
@@ -170,7 +170,7 @@ TEST(http_server, refuses_control_that_is_not_json_or_too_large) {
 }
 
 TEST(http_server, refuses_pages_of_elsewhere) {
-  coordinator its;
+  served_coordinator its;
   std::string port = std::to_string(its.port);
   std::string good_host = "Host: 127.0.0.1:" + port + "\r\n";
   struct {
@@ -221,7 +221,7 @@ TEST(http_server, asks_for_the_token_it_is_told_to) {
 }
 
 TEST(http_server, explains_wrong_requests) {
-  coordinator its;
+  served_coordinator its;
   EXPECT_EQ(its.get("/v1/control").status, 405);
   EXPECT_EQ(its.get("/v1/control").headers["allow"], "POST");
   http_answer broken = its.get("/v1/schema");
@@ -234,7 +234,7 @@ TEST(http_server, explains_wrong_requests) {
 }
 
 TEST(http_server, streams_events_old_and_new) {
-  coordinator its;
+  served_coordinator its;
   its.events->append(event_text{"one", {}});
   its.events->append(event_text{"two", {}});
   http_connection stream(its.port);
@@ -249,7 +249,7 @@ TEST(http_server, streams_events_old_and_new) {
 }
 
 TEST(http_server, continues_a_stream_where_the_browser_lost_it) {
-  coordinator its;
+  served_coordinator its;
   for (const char* kind : {"one", "two", "three"})
     its.events->append(event_text{kind, {}});
   http_connection stream(its.port);
@@ -259,7 +259,7 @@ TEST(http_server, continues_a_stream_where_the_browser_lost_it) {
 }
 
 TEST(http_server, says_which_events_are_only_in_the_file) {
-  coordinator its; // its log keeps 5
+  served_coordinator its; // its log keeps 5
   for (int i = 0; i < 8; ++i)
     its.events->append(event_text{"x", {}});
   http_connection stream(its.port);
@@ -269,7 +269,7 @@ TEST(http_server, says_which_events_are_only_in_the_file) {
 }
 
 TEST(http_server, limits_event_streams_and_keeps_the_rest_reachable) {
-  coordinator its({.threads = 4, .event_streams_max = 2});
+  served_coordinator its({.threads = 4, .event_streams_max = 2});
   {
     std::vector<http_connection> streams;
     for (int i = 0; i < 2; ++i) {
@@ -297,7 +297,7 @@ TEST(http_server, limits_event_streams_and_keeps_the_rest_reachable) {
 }
 
 TEST(http_server, stops_while_streams_and_idle_connections_are_open) {
-  coordinator its;
+  served_coordinator its;
   http_connection stream(its.port);
   stream.send(http_text("GET", "/v1/events", its.port));
   stream.read_until("retry");
@@ -309,7 +309,7 @@ TEST(http_server, stops_while_streams_and_idle_connections_are_open) {
 }
 
 TEST(http_server, answers_many_at_once) {
-  coordinator its;
+  served_coordinator its;
   std::vector<std::thread> threads;
   threads.reserve(8);
   std::atomic<int> right{0};
@@ -327,9 +327,9 @@ TEST(http_server, answers_many_at_once) {
 
 TEST(http_server, answers_at_once_beside_200_slow_connections) {
   // Longer than the test: no deadline of theirs frees anything.
-  coordinator its({.threads = 4,
-                   .header_deadline = std::chrono::minutes(1),
-                   .request_deadline = std::chrono::minutes(1)});
+  served_coordinator its({.threads = 4,
+                          .header_deadline = std::chrono::minutes(1),
+                          .request_deadline = std::chrono::minutes(1)});
   std::vector<http_connection> slow;
   for (int i = 0; i < 200; ++i) {
     slow.emplace_back(its.port);
@@ -349,8 +349,8 @@ TEST(http_server, answers_at_once_beside_200_slow_connections) {
 }
 
 TEST(http_server, ends_connections_that_never_send_their_request) {
-  coordinator its({.header_deadline = std::chrono::milliseconds(20),
-                   .request_deadline = std::chrono::milliseconds(40)});
+  served_coordinator its({.header_deadline = std::chrono::milliseconds(20),
+                          .request_deadline = std::chrono::milliseconds(40)});
   http_connection header(its.port);
   header.send("GET /healthz HTT");
   EXPECT_EQ(parse_answer(header.read_to_end()).status, 408);
@@ -360,7 +360,7 @@ TEST(http_server, ends_connections_that_never_send_their_request) {
 }
 
 TEST(http_server, makes_room_for_the_newest_connection) {
-  coordinator its(
+  served_coordinator its(
       {.connections_max = 3, .header_deadline = std::chrono::minutes(1)});
   std::vector<http_connection> slow;
   for (int i = 0; i < 50; ++i) {
@@ -372,7 +372,7 @@ TEST(http_server, makes_room_for_the_newest_connection) {
 }
 
 TEST(http_server, refuses_headers_without_end) {
-  coordinator its;
+  served_coordinator its;
   for (const std::string& headers :
        {"X: " + std::string(10000, 'x') + "\r\n", [] {
           std::string many;
@@ -390,7 +390,7 @@ TEST(http_server, refuses_headers_without_end) {
 }
 
 TEST(http_server, streams_events_under_their_own_path_only) {
-  coordinator its;
+  served_coordinator its;
   EXPECT_EQ(its.get("/v1/%65vents").status, 404);
 }
 

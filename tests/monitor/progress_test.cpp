@@ -18,6 +18,7 @@ progress_state some_state() {
   state.steps_total = 705;
   state.samples_per_s = 84'120.4;
   state.loss = 0.431234;
+  state.test_loss = 0.43;
   state.world = 2;
   state.generation = 1;
   state.skew = 0.021;
@@ -29,8 +30,8 @@ constexpr int64_t ms = 1'000'000;
 
 TEST(progress, shows_everything_on_one_line) {
   EXPECT_EQ(render_progress(some_state()),
-            "epoch 2/3  step 310/705  84,120 samples/s  loss 0.4312  world 2  "
-            "generation 1  skew 0.02  ETA 0:05");
+            "epoch 2/3  step 310/705  loss 0.4312  test 0.4300  84.1 k "
+            "samples/s  ETA 0:05  world 2  generation 1  skew 0.02");
 }
 
 TEST(progress, says_first_why_the_same_seed_may_give_other_weights) {
@@ -54,7 +55,7 @@ TEST(progress, names_the_best_evaluation_so_far) {
   progress_state state = some_state();
   state.best = "accuracy 0.91 of epoch 1";
   EXPECT_NE(render_progress(state).find(
-                "loss 0.4312  best accuracy 0.91 of epoch 1  world 2"),
+                "ETA 0:05  best accuracy 0.91 of epoch 1  world 2"),
             std::string::npos);
 }
 
@@ -95,8 +96,8 @@ TEST(progress, prints_numbers_and_durations_for_people) {
     std::string rate_text, eta_text;
   } table[] = {{0, 0, " 0 samples/s", "ETA 0:00"},
                {999, 59.1, " 999 samples/s", "ETA 1:00"},
-               {1000, 3599, " 1,000 samples/s", "ETA 59:59"},
-               {1'234'567, 3600, " 1,234,567 samples/s", "ETA 1:00:00"}};
+               {1000, 3599, " 1.00 k samples/s", "ETA 59:59"},
+               {1'234'567, 3600, " 1.23 M samples/s", "ETA 1:00:00"}};
   for (const auto& row : table) {
     progress_state state = some_state();
     state.samples_per_s = row.rate;
@@ -107,20 +108,53 @@ TEST(progress, prints_numbers_and_durations_for_people) {
   }
 }
 
-TEST(progress, piped_is_a_line_every_five_seconds) {
+TEST(progress, keeps_the_loss_longest_where_the_line_is_narrow) {
+  const struct {
+    size_t columns;
+    std::string small, large;
+  } table[] = {
+      {20, "2/3  loss 0.4312", "13/300  loss 0.4312"},
+      {40, "epoch 2/3  step 310/705  loss 0.4312",
+       "epoch 13/300  loss 0.4312  test 0.4300"},
+      {80,
+       "epoch 2/3  step 310/705  loss 0.4312  test 0.4300  84.1 k samples/s  "
+       "ETA 0:05",
+       "epoch 13/300  step 2931/70500  loss 0.4312  test 0.4300  84.1 k "
+       "samples/s"},
+  };
+  for (const auto& row : table) {
+    progress_state state = some_state();
+    EXPECT_EQ(render_progress(state, row.columns - 1), row.small);
+    state.epoch = 13;
+    state.epochs = 300;
+    state.step = 2931;
+    state.steps_total = 70'500;
+    EXPECT_EQ(render_progress(state, row.columns - 1), row.large);
+  }
+}
+
+TEST(progress, never_is_wider_than_the_terminal) {
+  progress_state state = some_state();
+  state.best = "average_precision 0.9100 of epoch 1";
+  for (const char* name : {"training", "paused"})
+    for (size_t columns = 1; columns < 160; ++columns) {
+      state.state = name;
+      EXPECT_LE(render_progress(state, columns).size(), columns);
+    }
+}
+
+TEST(progress, piped_is_what_stays_and_no_more) {
   store::temp_folder folder;
   int file = open((folder / "out").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   progress_printer printer(file);
   EXPECT_FALSE(printer.terminal());
-  progress_state state;
-  for (int64_t now = 0; now <= 10'000 * ms; now += 100 * ms) {
-    state.state = std::to_string(now / ms);
-    printer.update(state, now);
-  }
-  state.state = "done";
-  printer.finish(state);
+  for (int64_t now = 0; now <= 10'000 * ms; now += 100 * ms)
+    printer.update(some_state(), now);
+  printer.keep("epoch 1/3");
+  printer.update(some_state(), 20'000 * ms);
+  printer.clear();
   close(file);
-  EXPECT_EQ(store::content_of(folder / "out"), "0\n5000\n10000\ndone\n");
+  EXPECT_EQ(store::content_of(folder / "out"), "epoch 1/3\n");
 }
 
 TEST(progress, prints_nothing_when_switched_off) {
@@ -128,17 +162,17 @@ TEST(progress, prints_nothing_when_switched_off) {
   int file = open((folder / "out").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   progress_printer printer(file, false);
   printer.update(some_state(), 0);
+  printer.keep("epoch 1/3");
   printer.clear();
-  printer.finish(some_state());
   close(file);
   EXPECT_EQ(store::content_of(folder / "out"), "");
 }
 
-TEST(progress, rewrites_one_line_of_a_terminal_and_cuts_it_to_the_width) {
+TEST(progress, rewrites_one_line_of_a_terminal_below_those_that_stay) {
   int controller = -1;
   int terminal = -1;
   winsize size{};
-  size.ws_col = 11;
+  size.ws_col = 20;
   size.ws_row = 10;
   if (openpty(&controller, &terminal, nullptr, nullptr, &size) != 0)
     GTEST_SKIP() << "no pseudo-terminals here: is /dev/pts mounted?";
@@ -147,15 +181,15 @@ TEST(progress, rewrites_one_line_of_a_terminal_and_cuts_it_to_the_width) {
   printer.update(some_state(), 0);
   printer.update(some_state(), 99 * ms); // too soon
   printer.update(some_state(), 100 * ms);
+  printer.keep("epoch 1/3");
+  printer.update(some_state(), 200 * ms);
   printer.clear();
-  progress_state last;
-  last.state = "done";
-  printer.finish(last);
   std::string seen;
-  std::string wanted = "\r\033[Kepoch 2/3 "
-                       "\r\033[Kepoch 2/3 "
-                       "\r\033[K"
-                       "\r\033[Kdone\r\n";
+  std::string wanted = "\r\033[K2/3  loss 0.4312"
+                       "\r\033[K2/3  loss 0.4312"
+                       "\r\033[Kepoch 1/3\r\n"
+                       "\r\033[K2/3  loss 0.4312"
+                       "\r\033[K";
   while (seen.size() < wanted.size()) {
     char block[256];
     ssize_t count = read(controller, block, sizeof block);
@@ -191,6 +225,9 @@ TEST(progress, is_taken_from_the_status) {
   EXPECT_EQ(shown.world, 2u);
   EXPECT_EQ(shown.generation, 4u);
   EXPECT_EQ(shown.loss, 0.5);
+  EXPECT_FALSE(shown.test_loss) << "of no evaluation";
+  run.test = coordinator::run_status::evaluation{.loss = 0.75};
+  EXPECT_EQ(progress_of(status).test_loss, 0.75);
   EXPECT_EQ(shown.skew, 0.25);
   EXPECT_EQ(shown.samples_per_s, 100.0);
   EXPECT_EQ(shown.eta_s, 10.0);
