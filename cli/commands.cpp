@@ -1,5 +1,6 @@
 #include "cli/commands.hpp"
 
+#include "cli/balance_words.hpp"
 #include "cli/client.hpp"
 #include "cli/node_library.hpp"
 #include "cli/outcome.hpp"
@@ -235,8 +236,53 @@ int status_command(const std::string& to, bool json_output) {
   return 0;
 }
 
+/// Every member of the run explained, by rank; none where it has none.
+static std::vector<json> explained_workers(const coordinator_client& client) {
+  std::vector<std::pair<uint64_t, json>> found;
+  const json status = fetch_status(client);
+  for (const json& one : status.value("workers", json::array())) {
+    if (!one.is_object() || !one.value("rank", json()).is_number_unsigned())
+      continue;
+    coordinator_client::reply reply =
+        send(client, {{"type", "explain"}, {"worker", one.value("name", "")}});
+    if (!refused(reply)) // else it left meanwhile
+      found.emplace_back(one["rank"].get<uint64_t>(), std::move(reply.body));
+  }
+  std::sort(found.begin(), found.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<json> out;
+  for (auto& [rank, one] : found)
+    out.push_back(std::move(one));
+  return out;
+}
+
+/// The answer to `plan` or `explain`, in words.
+static std::string told_in_words(const coordinator_client& client,
+                                 const json& message) {
+  const bool explains = message["type"] == "explain";
+  const bool of_all =
+      explains && !message.contains("worker") && !message.contains("chunk");
+  if (of_all)
+    if (const std::vector<json> all = explained_workers(client); !all.empty())
+      return worker_words(all);
+  const coordinator_client::reply reply = send(client, message);
+  if (refused(reply))
+    refuse(reply);
+  if (!explains)
+    return plan_words(reply.body);
+  if (message.contains("chunk"))
+    return chunk_words(reply.body);
+  std::vector<json> all = explained_workers(client);
+  const std::string name = reply.body.value("worker", "");
+  if (std::none_of(all.begin(), all.end(), [&](const json& one) {
+        return one.value("worker", "") == name;
+      }))
+    all = {reply.body};
+  return worker_words(all, name);
+}
+
 int control_command(const std::string& to, const std::string& type,
-                    const std::vector<std::string>& pairs) {
+                    const std::vector<std::string>& pairs, bool json_output) {
   json message = {{"version", 1}, {"type", type}};
   for (const std::string& pair : pairs) {
     size_t equals = pair.find('=');
@@ -252,7 +298,12 @@ int control_command(const std::string& to, const std::string& type,
       why.code == errc::bad_request)
     throw ballast_error(errc::usage, "ctl " + type + ": " + why.message,
                         why.pointer);
-  coordinator_client::reply reply = send(coordinator_client(to), message);
+  const coordinator_client client(to);
+  if (!json_output && (type == "plan" || type == "explain")) {
+    std::cout << told_in_words(client, message) << std::flush;
+    return 0;
+  }
+  coordinator_client::reply reply = send(client, message);
   std::cout << json_lines_text(reply.body) << std::endl;
   if (refused(reply))
     refuse(reply);

@@ -28,9 +28,11 @@ int validate_command(const std::string& path,
 int validate_data_command(const std::string& path,
                           const std::vector<std::string>& sets, bool json);
 int status_command(const std::string& to, bool json);
-/// `pairs`: key=value; the value is JSON, or else text.
+/// `pairs`: key=value; the value is JSON, or else text. The answer to `plan`
+/// and `explain` is told in words unless `json`; the latter of all workers
+/// where nothing is named.
 int control_command(const std::string& to, const std::string& type,
-                    const std::vector<std::string>& pairs);
+                    const std::vector<std::string>& pairs, bool json);
 int submit_command(const std::string& to, const std::string& path,
                    const std::vector<std::string>& sets, bool wait);
 

@@ -313,8 +313,10 @@ void add_client_commands(CLI::App& app, arguments& a, action& chosen) {
   ctl->add_option("type", a.type, types_for_ctl())->required();
   ctl->add_option("pairs", a.pairs, "key=value");
   add_to(ctl, a.to);
+  ctl->add_flag("--json", a.json,
+                "The whole reply; else plan and explain answer in words");
   ctl->callback([&] {
-    chosen = [&a] { return control_command(a.to, a.type, a.pairs); };
+    chosen = [&a] { return control_command(a.to, a.type, a.pairs, a.json); };
   });
 }
 

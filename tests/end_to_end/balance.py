@@ -147,7 +147,7 @@ class Balance(BallastTest):
         run = self.live(job)
 
         def ask(*words):
-            return json.loads(self.ballast("ctl", *words, "--to",
+            return json.loads(self.ballast("ctl", *words, "--json", "--to",
                                            run.run).out)
         run.wait_for(lambda: run.post("plan") is None, "a first look")
         self.assertEqual(ask("plan")["held_alone"],
@@ -192,7 +192,7 @@ class Balance(BallastTest):
         run = self.live(job_of(epochs=100000, balance={"enabled": False}))
 
         def ask(*words):
-            return json.loads(self.ballast("ctl", *words, "--to",
+            return json.loads(self.ballast("ctl", *words, "--json", "--to",
                                            run.run).out)
         run.wait_for(lambda: run.post("plan") is None, "a first look")
         plan = ask("plan")
@@ -211,6 +211,14 @@ class Balance(BallastTest):
         self.assertEqual((worker["worker"], worker["rank"]), ("w2", 1))
         chunk = ask("explain", "chunk=3")
         self.assertEqual(len(chunk["owners"]), 1)
+        said = self.ballast("ctl", "plan", "--to", run.run).out
+        self.assertRegex(said, r"^[\d,]+ samples of 10,007 \([\d.]+ %\) would "
+                         r"move; no plan that leads as far moves fewer than ")
+        self.assertRegex(said, r"\n  w1 gives [\d,]+ samples to w")
+        self.assertIn("\nnow: balancing is switched off\n", said)
+        lines = self.ballast("ctl", "explain", "--to", run.run).out.splitlines()
+        self.assertEqual([line.split()[0] for line in lines[:WORKERS]],
+                         ["w1", "w2", "w3", "w4"], lines)
         self.assertEqual(self.balanced(run), [], "a dry run moves nothing")
         # Switched on, it is done.
         ask("set_balance", "enabled=true")
@@ -222,7 +230,8 @@ class Balance(BallastTest):
                             (("explain",), "one of them"),
                             (("slow_worker", "worker=w1", "factor=0"),
                              "1 to 1000")):
-            refused = self.ballast("ctl", *wrong, "--to", run.run, code=1)
+            refused = self.ballast("ctl", *wrong, "--json", "--to", run.run,
+                                   code=1)
             self.assertIn(says, refused.err)
         self.refused(2, "expected a value of type number", "ctl",
                      "set_balance", "skew_tv=low", "--to", run.run)
@@ -265,10 +274,11 @@ class Balance(BallastTest):
     def test_one_worker_has_nothing_to_move_and_says_so(self):
         run = self.live(job_of(epochs=100000, elastic={"workers": 1}), 1)
         run.wait_for(lambda: run.post("plan") is None, "a first look")
-        plan = json.loads(self.ballast("ctl", "plan", "--to", run.run).out)
+        plan = json.loads(self.ballast("ctl", "plan", "--json", "--to",
+                                       run.run).out)
         self.assertEqual((plan["moved_rows"], plan["moves"]), (0, []))
-        worker = json.loads(self.ballast("ctl", "explain", "worker=w1", "--to",
-                                         run.run).out)
+        worker = json.loads(self.ballast("ctl", "explain", "worker=w1",
+                                         "--json", "--to", run.run).out)
         self.assertEqual((worker["rows"], worker["skew_tv"]), (ROWS, 0))
         self.assertEqual(self.balanced(run), [])
         self.ended_exactly(run)

@@ -374,8 +374,8 @@ class Measured(Move):
         run = self.live()
         self.assertIsNone(run.post("set_balance", enabled=True))
         run.wait_for(lambda: self.balanced(run), "balance", 90)
-        told = json.loads(self.ballast("ctl", "explain", "worker=w2", "--to",
-                                       run.run).out)["copies"]
+        told = json.loads(self.ballast("ctl", "explain", "worker=w2", "--json",
+                                       "--to", run.run).out)["copies"]
         self.assertGreater(told["bytes_per_s"], 1e6, told)
         self.assertGreater(told["limit_bytes_per_s"], 1e6)
         self.assertLessEqual(set(told["from"]), {"w1", "w3"})

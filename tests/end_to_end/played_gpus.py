@@ -85,7 +85,8 @@ class Stragglers(PlayedGpus, BallastTest):
                 if e["kind"] == "straggler"]
 
     def ask(self, run, *words):
-        return json.loads(self.ballast("ctl", *words, "--to", run).out)
+        return json.loads(self.ballast("ctl", *words, "--json", "--to",
+                                       run).out)
 
     def test_a_gpu_that_is_hot_is_the_cause_of_its_slow_worker(self):
         _, run = self.new_run(self.job(faults=True), "--device", "cuda:0")
