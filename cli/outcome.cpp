@@ -157,17 +157,21 @@ void print_summary(const outcome& how) {
     print_importance(report["importance"]);
   if (report.contains("audit") && report["audit"].is_object())
     print_audit(report["audit"], plans_uses(how.folder));
-  std::error_code ignored;
-  std::filesystem::path shown = std::filesystem::relative(how.folder, ignored);
   std::printf("  %-14s %s\n", "run directory",
-              shown.empty() || shown.native().starts_with("..")
-                  ? how.folder.c_str()
-                  : shown.c_str());
+              shown_folder(how.folder).c_str());
 }
 
 } // namespace
 
-void tell(const outcome& how, bool json) {
+std::string shown_folder(const std::string& folder) {
+  std::error_code ignored;
+  const std::filesystem::path shown =
+      std::filesystem::relative(folder, ignored);
+  return shown.empty() || shown.native().starts_with("..") ? folder
+                                                           : shown.string();
+}
+
+void tell(const outcome& how, bool json, const std::string& resume) {
   if (!json)
     print_summary(how);
   else if (how.report.is_object())
@@ -175,6 +179,9 @@ void tell(const outcome& how, bool json) {
   std::fflush(stdout);
   const bool stopped = how.report.is_object() &&
                        state_of(how.report) == coordinator::run_phase::stopped;
+  const bool interrupted = how.exit_code == 130;
+  if (!resume.empty() && (stopped || interrupted))
+    std::fprintf(stderr, "to go on with it:\n%s\n", resume.c_str());
   if (how.exit_code != 0 || stopped)
     std::fprintf(stderr, "ballast: %s\n", how.reason.c_str());
 }

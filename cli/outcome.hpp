@@ -20,8 +20,13 @@ struct outcome {
 /// SIGTERM.
 std::optional<outcome> outcome_of(const std::string& folder, bool interrupted);
 
-/// Prints the last lines of `ballast run`: the summary, or its report alone.
-void tell(const outcome& how, bool json);
+/// Prints the last lines of `ballast run`: the summary, or its report alone; on
+/// stderr the command that goes on with the run, a line of its own, if it was
+/// stopped and `resume` is not empty; and as the last line why it did not end.
+void tell(const outcome& how, bool json, const std::string& resume = "");
+
+/// As a user here would name it: relative where it is below.
+std::string shown_folder(const std::string& folder);
 
 /// Distinguishes a report in that folder from one of an earlier life; empty:
 /// none.

@@ -4,6 +4,7 @@
 #include "cli/child_process.hpp"
 #include "cli/opened_logs.hpp"
 #include "cli/outcome.hpp"
+#include "cli/resume_command.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/fault_point.hpp"
 #include "runtime/base/restart_limit.hpp"
@@ -77,6 +78,7 @@ private:
   opened_logs logs_;
   std::string control_;
   std::string http_;
+  std::string told_; // where the page is, as the user knows
   std::string folder_;
   bool opened_ = false;    // the coordinator has the run
   bool had_run_ = false;   // --run-dir had one before any coordinator started
@@ -145,7 +147,7 @@ void supervisor::kill_expelled() {
 
 void supervisor::end(int exit_code, std::string reason) {
   if (!result_)
-    result_ = outcome{exit_code, std::move(reason), {}, {}, false};
+    result_ = outcome{exit_code, std::move(reason), folder_, {}, false};
 }
 
 void supervisor::on_line(const nlohmann::json& line) {
@@ -156,6 +158,8 @@ void supervisor::on_line(const nlohmann::json& line) {
     http_ = line["ready"].value("http", "");
     if (http_.starts_with("http://"))
       http_ = http_.substr(7);
+    if (!options_.http.empty() && http_ != std::exchange(told_, http_))
+      say("page: http://" + http_ + "/");
     if (resume_) {
       coordinator_.socket->send(
           {{"resume",
@@ -430,7 +434,7 @@ int run_supervised(const run_options& options) {
   std::signal(SIGPIPE, SIG_IGN);
   supervisor parent(options);
   outcome how = parent.run();
-  tell(how, options.json);
+  tell(how, options.json, resume_command(options, how));
   return how.exit_code;
 }
 

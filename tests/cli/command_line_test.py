@@ -50,6 +50,8 @@ class Coordinator(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.states = ["training"]
         self.messages = []
+        self.answers = {}  # by type of message: fields of the reply
+        self.explained = {}  # by worker
         self.refusal = None
         threading.Thread(target=self.serve_forever, args=(0.02,),
                          daemon=True).start()
@@ -92,6 +94,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         message = json.loads(self.rfile.read(size))
         self.server.messages.append((self.headers["Content-Type"], message))
         reply = {"version": 1, "id": message["id"], "ok": True}
+        if message["type"] == "explain" and "worker" in message:
+            reply.update(self.server.explained[message["worker"]])
+        reply.update(self.server.answers.get(message["type"], {}))
         if message["type"] == "submit":
             reply["run"] = "tiny-1"
         if self.server.refusal:
@@ -304,6 +309,123 @@ class CommandLine(unittest.TestCase):
         server.refusal = {"code": "busy", "message": "it is busy"}
         done = self.refused(1, "it is busy", "ctl", "stop", "--to", server.url)
         self.assertFalse(json.loads(done.stdout)["ok"])
+
+    PLAN = {
+        "plan": 3, "code": "DISABLED", "reason": "balancing is switched off",
+        "before": {"step_ms": 12.5, "skew_tv_max": 0.7,
+                   "classes_held_alone": 0, "workers": {
+                       "w1": {"batch": 64, "rows": 40000},
+                       "w2": {"batch": 64, "rows": 20000}}},
+        "after": {"step_ms": 8, "skew_tv_max": 0.05,
+                  "classes_held_alone": 0, "workers": {
+                      "w1": {"batch": 100, "rows": 40000},
+                      "w2": {"batch": 28, "rows": 20000}}},
+        "moved_rows": 12345, "moved_bytes": 12530000, "bound_rows": 12000,
+        "takes_s": 0.52, "moves_total": 3, "moves": [
+            {"chunk": 1, "rows": 6000, "from": "w1", "to": "w2"},
+            {"chunk": 2, "rows": 345, "from": "w1", "to": "w2"},
+            {"chunk": 3, "rows": 6000, "from": "w2", "to": "w1"}],
+        "weighed": {"asked": ["labels: w2 is the furthest"],
+                    "why_not_more": "labels are good enough",
+                    "would_change": "`ballast ctl set_balance enabled=true`"}}
+
+    def test_ctl_plan_says_who_gives_what_to_whom_and_why(self):
+        server = self.coordinator()
+        server.answers["plan"] = self.PLAN
+        said = self.ballast("ctl", "plan", "--to", server.url).stdout
+        self.assertEqual(said.splitlines(), [
+            "12,345 samples of 60,000 (20.6 %) would move; no plan that leads "
+            "as far moves fewer than 12,000",
+            "  w1 gives 6,345 samples to w2",
+            "  w2 gives 6,000 samples to w1",
+            "  samples of a step: w1 64 -> 100 and w2 64 -> 28",
+            "why: labels: w2 is the furthest",
+            "costs: 12.5 MB to copy, which takes 0.520 s beside the steps",
+            "wins: labels at most 5.0 % off the whole set instead of 70.0 % "
+            "and a step of 8.000 ms instead of 12.50 ms",
+            "now: balancing is switched off",
+            "why not more: labels are good enough",
+            "would change it: `ballast ctl set_balance enabled=true`"])
+        reply = json.loads(self.ballast("ctl", "plan", "--json", "--to",
+                                        server.url).stdout)
+        self.assertTrue(reply["ok"])
+        self.assertEqual(reply["moves"], self.PLAN["moves"])
+
+    def test_ctl_plan_of_a_balanced_run_says_that_nothing_moves(self):
+        server = self.coordinator()
+        server.answers["plan"] = {
+            **self.PLAN, "moved_rows": 0, "moves": [], "moves_total": 0,
+            "after": self.PLAN["before"]}
+        said = self.ballast("ctl", "plan", "--to", server.url).stdout
+        self.assertTrue(said.startswith("nothing would move\nwhy: "), said)
+        for part in ("costs", "wins", "gives"):
+            self.assertNotIn(part, said)
+
+    def test_a_plan_that_is_refused_is_told_without_json(self):
+        server = self.coordinator()
+        server.refusal = {"code": "busy", "message": "no plan yet"}
+        done = self.refused(1, "no plan yet", "ctl", "plan", "--to",
+                            server.url)
+        self.assertEqual(done.stdout, "")
+
+    def explained(self):
+        server = self.coordinator()
+        workers = [{"name": name, "rank": rank, "state": "training"}
+                   for name, rank in (("w2", 1), ("new", None), ("w1", 0))]
+        server.states = [{"workers": workers}]
+        every = {"skew_noise_floor": 0.008, "holds_alone": [],
+                 "device_trouble": None, "reason": "nothing is better",
+                 "would_change": "another speed"}
+        server.explained = {
+            "w1": {**every, "worker": "w1", "rows": 48000, "batch": 206,
+                   "batch_best": 206, "skew_tv": 0, "waits_for_core": 0.01,
+                   "speed": {"row_us": 100.5}},
+            "w2": {**every, "worker": "w2", "rows": 12000, "batch": 50,
+                   "batch_best": 40, "skew_tv": 0.049, "waits_for_core": 0.25,
+                   "speed": {"row_us": 402}, "holds_alone": [{"class": 3}],
+                   "device_trouble": "cuda:0: slowed down by heat",
+                   "classes": [{"class": 3, "share_over_global": 0.12},
+                               {"class": 1, "share_over_global": -0.04}]}}
+        return server
+
+    def test_ctl_explain_has_a_line_for_each_worker(self):
+        server = self.explained()
+        said = self.ballast("ctl", "explain", "--to", server.url).stdout
+        self.assertEqual(said.splitlines(), [
+            "w1   80.0 %  48,000 of 60,000 samples, 206 of 256 of a step: a "
+            "sample takes it 100.5 us, none is faster",
+            "w2   20.0 %  12,000 of 60,000 samples, 50 of 256 of a step: a "
+            "sample takes it 402.0 us, 4.0 times as long as w1; cuda:0: slowed "
+            "down by heat; waits for a core 25.0 % of its time; its labels are "
+            "4.9 % off the whole set (0.8 % would be chance); holds 1 class "
+            "alone",
+            "now: nothing is better", "would change it: another speed"])
+
+    def test_ctl_explain_says_more_of_one_worker(self):
+        server = self.explained()
+        said = self.ballast("ctl", "explain", "worker=w2", "--to",
+                            server.url).stdout.splitlines()
+        self.assertTrue(said[0].startswith("w2   20.0 %  12,000 of 60,000"))
+        self.assertEqual(said[1:3], [
+            "  by its speed a step would take 40 samples of it",
+            "  against the whole set: class 3 +12.0 % and class 1 -4.0 %"])
+        one = json.loads(self.ballast("ctl", "explain", "worker=w2", "--json",
+                                      "--to", server.url).stdout)
+        self.assertEqual((one["rows"], one["ok"]), (12000, True))
+
+    def test_ctl_explain_tells_of_a_chunk(self):
+        server = self.coordinator()
+        server.answers["explain"] = {
+            "chunk": 17, "rows": 1000, "bytes": 81234, "may_move": True,
+            "owners": [{"worker": "w1", "begin": 0, "end": 400},
+                       {"worker": "w2", "begin": 400, "end": 1000}],
+            "windows_since_move": None, "planned": None}
+        said = self.ballast("ctl", "explain", "chunk=17", "--to", server.url)
+        self.assertEqual(said.stdout.splitlines(), [
+            "chunk 17: 1,000 samples, 81.2 kB",
+            "  w1 owns 400 samples of it, 0 to 399",
+            "  w2 owns 600 samples of it, 400 to 999",
+            "  it may move"])
 
     def test_submit_sends_the_whole_job(self):
         server = self.coordinator()

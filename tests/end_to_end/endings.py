@@ -5,6 +5,7 @@ every phase; the dead are looked for in /proc.
 import contextlib
 import os
 import re
+import shlex
 import signal
 import time
 import unittest
@@ -110,6 +111,27 @@ class Stopping(Ending):
         self.ends(one, 130, 5)
         self.cut_but_whole("stopped")
         self.assertFalse([pid for pid in pids.values() if alive(pid)])
+
+    def test_ctrl_c_says_how_to_go_on_in_a_line_to_paste(self):
+        self.run_dir = self.folder / "my run's"
+        one = self.start("run", self.write("job.json", endless_job()),
+                         "--run-dir", self.run_dir.name, "--no-progress",
+                         "--http", "127.0.0.1:0")
+        self.assertEqual(one.said(r"page: (http://\S+/)\n", "err")[1],
+                         self.url() + "/")
+        self.after_steps(5)
+        one.signal(signal.SIGINT)
+        self.ends(one, 130, 5)
+        before, line = one.err.splitlines()[-3:-1]
+        self.assertEqual(before, "to go on with it:")
+        words = shlex.split(line)
+        self.assertEqual(words, ["ballast", "run", "--resume", "my run's",
+                                 "--http", "127.0.0.1:0", "--no-progress"])
+        steps = len(read_lines(self.run_dir / "steps.jsonl"))
+        again = self.start(*words[1:])
+        self.after_steps(steps + 5)
+        again.signal(signal.SIGINT)
+        self.ends(again, 130, 5)
 
     def test_sigterm_and_a_closed_terminal_do_the_same(self):
         for number in (signal.SIGTERM, signal.SIGHUP):
