@@ -141,18 +141,18 @@ struct model_request {
   model_place place = {};
 };
 
-/// What a trained model says of a row: the probability of each class, or of a
-/// regression the value. 0: it says nothing of a row as a whole ('transformer',
-/// which predicts each token of it) or nothing at all ('emulated').
+/// What a trained model says of a row: the probability of each class; of a
+/// regression the value, of the loss hinge the score. 0: it says nothing of a
+/// row as a whole ('transformer', which predicts each token of it) or nothing
+/// at all ('emulated').
 inline uint32_t answer_columns(const job& what, const ledger::row_shape& row) {
   if (what.model.kind == model_kind::emulated ||
       what.train.loss == loss_kind::next_token)
     return 0;
-  return what.train.loss == loss_kind::mse ? 1 : row.classes;
+  return has_probabilities(what.train.loss) ? row.classes : 1;
 }
 
-/// The loss of a row is (output - target)^2 (mse) or, with class weights w,
-/// w_label * -log softmax(outputs)[label] (cross_entropy); the mean over the
+/// The loss of a row is that of gpu/torch/objective.hpp; the mean over the
 /// global batch is its sum over rows divided by the number of rows (also with
 /// class weights: not by the sum of the weights, as an evaluation does it, and
 /// PyTorch). next_token: the mean over the

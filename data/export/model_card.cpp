@@ -2,6 +2,7 @@
 
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
+#include "runtime/job/loss_kind.hpp"
 
 #include <array>
 #include <nlohmann/json.hpp>
@@ -50,9 +51,10 @@ ordered_json input_of(const json& set) {
 ordered_json output_of(const json& job, const json& set) {
   ordered_json out;
   const json loss = at(job, "/train/loss");
-  out["kind"] = loss == "mse"          ? "number"
-                : loss == "next_token" ? "tokens"
-                                       : "classes";
+  const auto known = parse_word<loss_kind>(loss.get<std::string>());
+  out["kind"] = !known || is_of_classes(*known) ? "classes"
+                : is_of_numbers(*known)         ? "number"
+                                                : "tokens";
   put(out, "label", at(set, "/label"));
   if (out["kind"] == "classes") {
     out["count"] = at(set, "/row/classes");

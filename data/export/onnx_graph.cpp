@@ -256,14 +256,20 @@ void add_answers(graph_maker& g, const job& what,
     outputs.push_back({last, {int64_t(row.features), vocabulary}});
     return;
   }
-  if (what.train.loss == loss_kind::mse) {
+  if (what.train.loss == loss_kind::hinge) {
+    g.node("Identity", {last}, {}, "score");
+    outputs.push_back({"score", {1}});
+    return;
+  }
+  if (is_of_numbers(what.train.loss)) {
     g.node("Identity", {last}, {}, "value");
     outputs.push_back({"value", {1}});
     return;
   }
   const int64_t classes = row.classes;
   const bool one_column =
-      what.model.kind == model_kind::logistic && classes == 2;
+      what.train.loss == loss_kind::bce ||
+      (what.model.kind == model_kind::logistic && classes == 2);
   outputs.push_back({last, {one_column ? 1 : classes}});
   outputs.push_back({"probabilities", {classes}});
   if (!one_column) {

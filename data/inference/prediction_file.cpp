@@ -34,9 +34,12 @@ std::shared_ptr<arrow::Schema> schema_of(const trained_run& of) {
     fields.push_back(arrow::field(
         "prediction", of.class_names.empty() ? arrow::int64() : arrow::utf8(),
         false));
-  for (size_t i = 0; i < of.row.classes; ++i)
-    fields.push_back(
-        arrow::field("p_" + of.name_of_class(i), arrow::float32(), false));
+  if (!has_probabilities(of.what.train.loss) && of.row.classes > 0)
+    fields.push_back(arrow::field("score", arrow::float32(), false));
+  else
+    for (size_t i = 0; i < of.row.classes; ++i)
+      fields.push_back(
+          arrow::field("p_" + of.name_of_class(i), arrow::float32(), false));
   return arrow::schema(std::move(fields));
 }
 
@@ -44,7 +47,9 @@ std::shared_ptr<arrow::Schema> schema_of(const trained_run& of) {
 
 struct prediction_file::parts {
   parts(std::filesystem::path place, const trained_run& run)
-      : of(run), classes(run.row.classes), schema(schema_of(run)),
+      : of(run), classes(run.row.classes),
+        columns(has_probabilities(run.what.train.loss) ? classes : 1),
+        schema(schema_of(run)),
         made(std::move(place), partial_path::kind::file),
         writer(open_writer(made.place(), made.path(), schema)) {}
 
@@ -56,8 +61,8 @@ struct prediction_file::parts {
     return finished(out);
   }
 
-  array_pointer numbers(const std::vector<float>& answers, size_t column,
-                        size_t columns) const {
+  array_pointer numbers(const std::vector<float>& answers,
+                        size_t column) const {
     arrow::FloatBuilder out;
     add_to(out.Reserve(int64_t(answers.size() / columns)));
     for (size_t at = column; at < answers.size(); at += columns)
@@ -66,8 +71,10 @@ struct prediction_file::parts {
   }
 
   size_t likeliest(const std::vector<float>& answers, size_t row) const {
-    const float* first = answers.data() + row * classes;
-    return size_t(std::max_element(first, first + classes) - first);
+    const float* first = answers.data() + row * columns;
+    if (columns < classes) // a score
+      return *first > 0 ? 1 : 0;
+    return size_t(std::max_element(first, first + columns) - first);
   }
 
   array_pointer predictions(const std::vector<float>& answers,
@@ -86,6 +93,7 @@ struct prediction_file::parts {
 
   const trained_run& of;
   const size_t classes; // 0: a regression
+  const size_t columns; // of numbers
   const std::shared_ptr<arrow::Schema> schema;
   partial_path made;
   const std::unique_ptr<record_writer> writer;
@@ -105,15 +113,14 @@ prediction_file::~prediction_file() = default;
 
 void prediction_file::add(const std::vector<float>& answers) {
   parts& all = *parts_;
-  const size_t columns = std::max<size_t>(all.classes, 1);
-  const size_t count = answers.size() / columns;
+  const size_t count = answers.size() / all.columns;
   if (count == 0)
     return;
   arrow::ArrayVector out{all.rows(count)};
   if (all.classes > 0)
     out.push_back(all.predictions(answers, count));
-  for (size_t column = 0; column < columns; ++column)
-    out.push_back(all.numbers(answers, column, columns));
+  for (size_t column = 0; column < all.columns; ++column)
+    out.push_back(all.numbers(answers, column));
   all.writer->write(
       arrow::RecordBatch::Make(all.schema, int64_t(count), std::move(out)));
   all.next += count;

@@ -1,6 +1,7 @@
 /// The answers of a model as a table: `row` (from 0, in the order of the
-/// input), `prediction`, and `p_CLASS` for each class; of a regression `row`
-/// and `value`. Parquet, CSV, JSON lines, Arrow or ORC, by the end of the name.
+/// input), `prediction`, and `p_CLASS` for each class, or `score` where a model
+/// says no probabilities; of a regression `row` and `value`. Parquet, CSV, JSON
+/// lines, Arrow or ORC, by the end of the name.
 ///
 /// The file appears whole (data/sink/partial_path.hpp). One owner, one thread.
 /// Errors: as of record_writer.hpp.

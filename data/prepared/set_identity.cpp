@@ -207,10 +207,13 @@ std::string changed_source(const job& what, const json& before,
 label_kind label_of(const job& what) {
   switch (what.train.loss) {
   case loss_kind::mse:
+  case loss_kind::huber:
     return label_kind::target;
   case loss_kind::next_token:
     return label_kind::none;
   case loss_kind::cross_entropy:
+  case loss_kind::bce:
+  case loss_kind::hinge:
     break;
   }
   return label_kind::number_of_class;

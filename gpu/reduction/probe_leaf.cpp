@@ -55,7 +55,7 @@ made_up_rows made_up(uint32_t rows, const ledger::row_shape& row) {
 std::string probe_leaf(const job& what, const ledger::row_shape& row, model& of,
                        std::span<float> parameters,
                        std::span<float> gradients) {
-  const bool classes = what.train.loss == loss_kind::cross_entropy;
+  const bool classes = is_of_classes(what.train.loss);
   of.bind(parameters, gradients);
   data::content_hash hash;
   // They come from random numbers, which libraries make in vectors, too; a last

@@ -8,9 +8,31 @@
 
 namespace ballast::gpu {
 
+namespace {
+
+double huber(double off, double delta) {
+  const double size = std::abs(off);
+  return size <= delta ? off * off / 2 : delta * (size - delta / 2);
+}
+
+double hinge(size_t label, float score) {
+  const double missing = 1 - (label == 1 ? double(score) : -double(score));
+  return missing <= 0 ? 0 : missing; // keeps NaN
+}
+
+/// log(1 + exp(-m)), m = the margin of the label, without overflow.
+double log_loss_of_odds(size_t label, double odds) {
+  const double margin = label == 1 ? odds : -odds;
+  return std::max(-margin, 0.0) + std::log1p(std::exp(-std::abs(margin)));
+}
+
+} // namespace
+
 objective::objective(const job& what, const ledger::row_shape& row)
     : classes_(row.classes), weights_(what.train.class_weights.begin(),
                                       what.train.class_weights.end()),
+      smoothing_(what.train.label_smoothing),
+      huber_delta_(what.train.huber_delta),
       scores_loss_(what.train.importance.by == importance_score::loss) {
   const loss_kind loss = what.train.loss;
   const model_kind model = what.model.kind;
@@ -23,27 +45,56 @@ objective::objective(const job& what, const ledger::row_shape& row)
                         "/train/loss");
   switch (loss) {
   case loss_kind::mse:
-    set_squared(model);
+  case loss_kind::huber:
+    set_number(what);
     return;
   case loss_kind::next_token:
     columns_ = 0; // the model has its own, one for each token
+    return;
+  case loss_kind::bce:
+  case loss_kind::hinge:
+    set_two_classes(what);
     return;
   case loss_kind::cross_entropy:
     set_cross_entropy(model);
   }
 }
 
-void objective::set_squared(model_kind model) {
-  if (model == model_kind::logistic)
+void objective::set_number(const job& what) {
+  const std::string loss = to_string(what.train.loss);
+  if (what.model.kind == model_kind::logistic)
     throw ballast_error(errc::invalid_job,
-                        "model 'logistic' has the loss cross_entropy; for "
-                        "mse use 'linear'",
+                        "model 'logistic' has the loss cross_entropy; for " +
+                            loss + " use 'linear'",
                         "/train/loss");
   if (!weights_.empty())
     throw ballast_error(errc::invalid_job,
-                        "class_weights need the loss cross_entropy",
+                        "class_weights need a loss of classes, such as "
+                        "cross_entropy",
                         "/train/class_weights");
-  kind_ = kind::squared;
+  kind_ = what.train.loss == loss_kind::huber ? kind::huber : kind::squared;
+}
+
+void objective::check_class_weights() const {
+  if (!weights_.empty() && weights_.size() != classes_)
+    throw ballast_error(errc::invalid_job,
+                        std::to_string(weights_.size()) +
+                            " class_weights for " + std::to_string(classes_) +
+                            " classes",
+                        "/train/class_weights");
+}
+
+void objective::set_two_classes(const job& what) {
+  const std::string loss = to_string(what.train.loss);
+  if (classes_ != 2)
+    throw ballast_error(errc::invalid_job,
+                        loss + " needs a label with two classes; this label " +
+                            (classes_ == 0 ? "is a number: use mse or huber"
+                                           : "has " + std::to_string(classes_) +
+                                                 ": use cross_entropy"),
+                        "/train/loss");
+  check_class_weights();
+  kind_ = what.train.loss == loss_kind::bce ? kind::sigmoid : kind::hinge;
 }
 
 void objective::set_cross_entropy(model_kind model) {
@@ -52,12 +103,7 @@ void objective::set_cross_entropy(model_kind model) {
                         "cross_entropy needs a label with at least two "
                         "classes; this label is a number: use mse",
                         "/train/loss");
-  if (!weights_.empty() && weights_.size() != classes_)
-    throw ballast_error(errc::invalid_job,
-                        std::to_string(weights_.size()) +
-                            " class_weights for " + std::to_string(classes_) +
-                            " classes",
-                        "/train/class_weights");
+  check_class_weights();
   const bool log_odds = model == model_kind::logistic && classes_ == 2;
   kind_ = log_odds ? kind::sigmoid : kind::softmax;
   columns_ = log_odds ? 1 : classes_;
@@ -76,7 +122,7 @@ size_t objective::label_of(const batch_view& batch, uint32_t row) const {
 }
 
 void objective::check_labels(const batch_view& batch) const {
-  if (kind_ == kind::squared)
+  if (is_of_numbers())
     return;
   for (uint32_t r = 0; r < batch.rows; ++r)
     (void)label_of(batch, r);
@@ -86,25 +132,43 @@ double objective::target_of(const batch_view& batch, uint32_t row) const {
   return batch.targets ? double(batch.targets[row]) : double(batch.labels[row]);
 }
 
-double objective::differentiate_row(const batch_view& batch, uint32_t row,
-                                    float* out) const {
+double objective::differentiate_number(double target, float* out) const {
+  const double off = double(out[0]) - target;
   if (kind_ == kind::squared) {
-    const double off = double(out[0]) - target_of(batch, row);
     out[0] = float(2 * off);
     return off * off;
   }
-  const size_t label = label_of(batch, row);
-  const float weight = weights_.empty() ? 1.0F : weights_[label];
-  if (kind_ == kind::sigmoid) {
-    // log(1 + exp(-m)), m = the margin of the label, without overflow.
-    const double z = double(out[0]);
-    const double margin = label == 1 ? z : -z;
-    const double tail = std::exp(-std::abs(margin));
-    const double p =
-        z >= 0 ? 1 / (1 + std::exp(-z)) : std::exp(z) / (1 + std::exp(z));
+  out[0] = float(std::clamp(off, -huber_delta_, huber_delta_));
+  return huber(off, huber_delta_);
+}
+
+double objective::differentiate_hinge(size_t label, float* out) const {
+  const float weight = weight_of_class(label);
+  const double loss = hinge(label, out[0]);
+  out[0] = loss == 0 ? 0 : label == 1 ? -weight : weight;
+  return double(weight) * loss;
+}
+
+double objective::differentiate_sigmoid(size_t label, float* out) const {
+  const double z = double(out[0]);
+  const double p =
+      z >= 0 ? 1 / (1 + std::exp(-z)) : std::exp(z) / (1 + std::exp(z));
+  if (smoothing_ == 0) {
+    const float weight = weight_of_class(label);
     out[0] = weight * float(p - double(label));
-    return double(weight) * (std::max(-margin, 0.0) + std::log1p(tail));
+    return double(weight) * log_loss_of_odds(label, z);
   }
+  const auto part_of = [&](size_t one) {
+    return double(weight_of_class(one)) *
+           (smoothing_ / 2 + (one == label ? 1 - smoothing_ : 0));
+  };
+  out[0] = float(part_of(0) * p - part_of(1) * (1 - p));
+  return part_of(0) * log_loss_of_odds(0, z) +
+         part_of(1) * log_loss_of_odds(1, z);
+}
+
+double objective::differentiate_softmax(size_t label, float* out) const {
+  const float weight = weight_of_class(label);
   const float largest = *std::max_element(out, out + columns_);
   const float of_label = out[label] - largest;
   float sum = 0;
@@ -117,6 +181,41 @@ double objective::differentiate_row(const batch_view& batch, uint32_t row,
     out[c] *= share;
   out[label] -= weight;
   return double(weight) * (double(std::log(sum)) - double(of_label));
+}
+
+double objective::differentiate_smoothed(size_t label, float* out) const {
+  const float largest = *std::max_element(out, out + columns_);
+  double sum = 0;
+  for (uint32_t c = 0; c < columns_; ++c)
+    sum += double(std::exp(out[c] - largest));
+  const double log_of_sum = std::log(sum) + double(largest);
+  const auto part_of = [&](uint32_t c) {
+    return double(weight_of_class(c)) *
+           (smoothing_ / columns_ + (c == label ? 1 - smoothing_ : 0));
+  };
+  double parts = 0;
+  for (uint32_t c = 0; c < columns_; ++c)
+    parts += part_of(c);
+  double loss = 0;
+  for (uint32_t c = 0; c < columns_; ++c) {
+    const double less = log_of_sum - double(out[c]); // -log of its probability
+    loss += part_of(c) * less;
+    out[c] = float(parts * std::exp(-less) - part_of(c));
+  }
+  return loss;
+}
+
+double objective::differentiate_row(const batch_view& batch, uint32_t row,
+                                    float* out) const {
+  if (is_of_numbers())
+    return differentiate_number(target_of(batch, row), out);
+  const size_t label = label_of(batch, row);
+  if (kind_ == kind::hinge)
+    return differentiate_hinge(label, out);
+  if (kind_ == kind::sigmoid)
+    return differentiate_sigmoid(label, out);
+  return smoothing_ > 0 ? differentiate_smoothed(label, out)
+                        : differentiate_softmax(label, out);
 }
 
 float objective::score_of(double loss, const float* derivative) const {
@@ -175,12 +274,12 @@ void objective::tell_tally(const batch_view& batch,
   for (uint32_t r = 0; r < batch.rows; ++r) {
     const std::span<const float> out =
         outputs.subspan(size_t(r) * columns_, columns_);
-    if (kind_ == kind::squared)
+    if (is_of_numbers())
       to.add_number(target_of(batch, r), double(out[0]));
-    else if (kind_ == kind::sigmoid)
-      to.add_log_odds(label_of(batch, r), out[0]);
-    else
+    else if (kind_ == kind::softmax)
       to.add_scores(label_of(batch, r), out);
+    else // of hinge only the sign and the order count, which odds have, too
+      to.add_log_odds(label_of(batch, r), out[0]);
   }
 }
 
@@ -195,17 +294,17 @@ evaluation_sums objective::evaluate(const batch_view& batch,
     tell_tally(batch, outputs);
   for (uint32_t r = 0; r < batch.rows; ++r) {
     const float* out = outputs.data() + size_t(r) * columns_;
-    if (kind_ == kind::squared) {
+    if (is_of_numbers()) {
       const double off = double(out[0]) - target_of(batch, r);
-      sums.loss += off * off;
+      sums.loss += kind_ == kind::huber ? huber(off, huber_delta_) : off * off;
       continue;
     }
     const size_t label = label_of(batch, r);
-    const double weight = weights_.empty() ? 1.0 : double(weights_[label]);
-    if (kind_ == kind::sigmoid) {
-      const double margin = label == 1 ? double(out[0]) : -double(out[0]);
-      sums.loss += weight * (std::max(-margin, 0.0) +
-                             std::log1p(std::exp(-std::abs(margin))));
+    const auto weight = double(weight_of_class(label));
+    if (kind_ != kind::softmax) {
+      sums.loss += weight * (kind_ == kind::hinge
+                                 ? hinge(label, out[0])
+                                 : log_loss_of_odds(label, double(out[0])));
       sums.correct += (out[0] > 0) == (label == 1);
       continue;
     }

@@ -29,6 +29,8 @@ void answers_of(const objective& goal, std::span<const float> outputs,
                 std::span<float> answers) {
   switch (goal.what()) {
   case objective::kind::squared:
+  case objective::kind::huber:
+  case objective::kind::hinge:
     std::ranges::copy(outputs, answers.begin());
     return;
   case objective::kind::sigmoid:

@@ -142,7 +142,8 @@ private:
                     "forward of 2 rows returns " + std::string(out.toString()) +
                         " of shape " + to_string(out.sizes().vec()) +
                         "; expected float32 of shape [2, " +
-                        std::to_string(goal().columns()) + "]");
+                        std::to_string(goal().columns()) + "], as the loss \"" +
+                        to_string(setting().what.train.loss) + "\" needs");
     if (exact_ && !generator_state().equal(drawn_before))
       refuse_script(setting().what.model.path,
                     "forward draws random numbers in an evaluation, too; with "

@@ -18,9 +18,10 @@ struct wanted_outputs {
 };
 wanted_outputs wanted_at(const model_place& place, const batch_view& batch);
 
-/// The loss of each row; differentiable by autograd.
+/// The loss of each row, in training with the label smoothing; differentiable
+/// by autograd.
 at::Tensor losses_of(const objective& goal, const at::Tensor& outputs,
-                     const wanted_outputs& wanted);
+                     const wanted_outputs& wanted, bool training);
 /// The score of each row (batch_view), on the host.
 void write_scores(const objective& goal, const at::Tensor& outputs,
                   const wanted_outputs& wanted, std::span<float> to);

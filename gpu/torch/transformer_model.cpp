@@ -182,9 +182,10 @@ private:
         .view({-1, vocabulary_});
   }
 
-  static at::Tensor losses(const at::Tensor& scores, const at::Tensor& next) {
+  static at::Tensor losses(const at::Tensor& scores, const at::Tensor& next,
+                           double smoothing) {
     return at::cross_entropy_loss(scores.to(at::kFloat), next.view(-1), {},
-                                  at::Reduction::None, no_token);
+                                  at::Reduction::None, no_token, smoothing);
   }
   at::Tensor sum_of_means(const at::Tensor& by_position) const {
     return by_position.sum(at::kDouble).div(double(length_ - 1));
@@ -209,7 +210,7 @@ private:
     {
       const autocast_scope types(setting().place, setting().bfloat16);
       const at::Tensor found = scores(rows.tokens);
-      loss = losses(found, rows.next);
+      loss = losses(found, rows.next, goal().smoothing());
       if (batch.scores)
         write_token_scores(batch, found, loss, rows.next);
     }
@@ -232,11 +233,15 @@ private:
     if (!goal().scores_loss()) {
       const at::Tensor flat = next.view(-1);
       const at::Tensor labels = flat.clamp_min(0).unsqueeze(1);
-      const at::Tensor derivative =
+      const double smoothing = goal().smoothing();
+      at::Tensor derivative =
           found.detach()
               .to(at::kFloat)
               .softmax(1)
-              .scatter_add(1, labels, at::full_like(labels, -1, at::kFloat));
+              .scatter_add(1, labels,
+                           at::full_like(labels, smoothing - 1, at::kFloat));
+      if (smoothing > 0)
+        derivative = derivative.sub(smoothing / double(vocabulary_));
       by_position = derivative.square().sum(1).mul(flat.ne(no_token));
     }
     const at::Tensor sums = by_position.view({batch.rows, length_}).sum(1);
@@ -256,9 +261,14 @@ private:
     const c10::NoGradGuard no_grad;
     const autocast_scope types(setting().place, setting().bfloat16);
     const at::Tensor found = scores(rows.tokens);
-    const at::Tensor by_position = losses(found, rows.next);
-    if (batch.scores)
-      write_token_scores(batch, found, by_position, rows.next);
+    const at::Tensor by_position = losses(found, rows.next, 0);
+    if (batch.scores) { // those of training
+      const double smoothing = goal().smoothing();
+      write_token_scores(batch, found,
+                         smoothing > 0 ? losses(found, rows.next, smoothing)
+                                       : by_position,
+                         rows.next);
+    }
     return {
         .loss = sum_of_means(by_position).item<double>(),
         .correct =

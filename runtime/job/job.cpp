@@ -147,6 +147,7 @@ job_result parse_job(const std::string& text,
     for (const augment::option& known : augment::about(one.what).options)
       augment::option_of(one, known.name);
   check_rules(read, result.mistakes);
+  check_losses(read, result.mistakes);
   check_graph(read, result.mistakes);
   check_columns(read, result.mistakes);
   check_augment(read, result.mistakes);

@@ -91,6 +91,8 @@ struct train_spec {
   uint64_t epochs = 1;
   uint64_t global_batch = 256;
   loss_kind loss = loss_kind::cross_entropy;
+  double huber_delta = 1;     // huber
+  double label_smoothing = 0; // of the loss in training alone
   optimizer_spec optimizer;
   schedule_spec schedule;
   std::optional<double> clip_norm;

@@ -38,6 +38,7 @@ void add_data_fields(std::vector<job_field>& fields, const job_form& form);
 void add_graph_fields(std::vector<job_field>& fields, const job_form& form);
 void add_augment_fields(std::vector<job_field>& fields, const job_form& form);
 void add_sampling_fields(std::vector<job_field>& fields);
+void add_loss_fields(std::vector<job_field>& fields);
 void add_optimizer_fields(std::vector<job_field>& fields);
 void add_importance_fields(std::vector<job_field>& fields);
 void add_evaluate_fields(std::vector<job_field>& fields);
@@ -56,6 +57,8 @@ failure apply_sets(const std::vector<std::string>& sets,
 /// The rules that involve several fields (job_rules.cpp). A rule is skipped if
 /// one of its fields has a mistake already.
 void check_rules(const job& in, std::vector<failure>& mistakes);
+/// Those of `train.loss` and what belongs to it (job_rules_loss.cpp).
+void check_losses(const job& in, std::vector<failure>& mistakes);
 /// Those of `data.sources` and `data.graph` (job_rules_graph.cpp).
 void check_graph(const job& in, std::vector<failure>& mistakes);
 /// Those of the `columns` of a source (job_rules_columns.cpp).

@@ -232,23 +232,7 @@ void add_train(fields_t& f) {
       "until the gradients are computed, and the block is computed once more "
       "then: less memory, a third more to compute, the same gradients bit by "
       "bit.");
-  add_field(
-      f, "/train/loss", [](job& j) -> field_place { return &j.train.loss; },
-      "Mean over the global batch; `mse` is the squared error without 1/2, "
-      "for a label column of numbers; `next_token` is the mean cross entropy "
-      "of each token of a row after the first, given those before it.");
-  add_field(
-      f, "/train/class_weights",
-      [](job& j) -> field_place {
-        return list_or_word{&j.train.class_weights,
-                            &j.train.class_weights_balanced, "balanced"};
-      },
-      "Weight of each class in `cross_entropy`; empty: all 1; `balanced`: rows "
-      "/ (classes x rows of the class) of the training part. In training the "
-      "weighted sum is divided by the number of rows, in evaluation by the sum "
-      "of their weights; the metric `log_loss` is without weights.")
-      .between(0, 1e6)
-      .items(0, 65536);
+  add_loss_fields(f);
   add_field(
       f, "/train/clip_norm",
       [](job& j) -> field_place { return &j.train.clip_norm; },

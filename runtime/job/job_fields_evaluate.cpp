@@ -6,6 +6,7 @@
 #include "runtime/metrics/layout.hpp"
 
 #include <set>
+#include <utility>
 
 namespace ballast {
 
@@ -16,16 +17,14 @@ constexpr size_t metrics_max = 64;
 
 std::string usual_words() {
   std::string out;
-  const auto add = [&out](loss_kind loss) {
-    out += out.empty() ? "" : "; ";
-    out += "of `" + to_string(loss) + "`";
-    const auto usual = metrics::usual_metrics(task_of(loss));
+  for (const auto& [of, what] : {std::pair("classes", metrics::task::classes),
+                                 std::pair("numbers", metrics::task::number),
+                                 std::pair("tokens", metrics::task::tokens)}) {
+    out += std::string(out.empty() ? "" : "; ") + "of " + of;
+    const auto usual = metrics::usual_metrics(what);
     for (metrics::metric one : usual)
       out += (one == usual[0] ? " `" : ", `") + to_string(one) + "`";
-  };
-  add(loss_kind::cross_entropy);
-  add(loss_kind::mse);
-  add(loss_kind::next_token);
+  }
   return out;
 }
 
@@ -33,9 +32,17 @@ std::string pointer_of(size_t index) {
   return metrics_pointer + "/" + std::to_string(index);
 }
 
-std::string those_that_fit(metrics::task what, uint32_t classes = 0) {
-  return "; expected some of " +
-         quoted_list(metrics::metrics_that_fit(what, classes));
+bool lacks_probabilities(loss_kind loss, metrics::metric one) {
+  return metrics::is_of_probabilities(one) && !has_probabilities(loss);
+}
+
+std::string those_that_fit(loss_kind loss, uint32_t classes = 0) {
+  std::vector<std::string> names =
+      metrics::metrics_that_fit(task_of(loss), classes);
+  std::erase_if(names, [loss](const std::string& name) {
+    return lacks_probabilities(loss, *parse_word<metrics::metric>(name));
+  });
+  return "; expected some of " + quoted_list(names);
 }
 
 } // namespace
@@ -94,7 +101,15 @@ void check_evaluate(const job& in, std::vector<failure>& mistakes) {
     else if (metrics::about(*one).fits != what)
       book.refuse({pointer_of(i), metrics_pointer, "/train/loss"},
                   "\"" + names[i] + "\" is not for the loss \"" +
-                      to_string(in.train.loss) + "\"" + those_that_fit(what));
+                      to_string(in.train.loss) + "\"" +
+                      those_that_fit(in.train.loss));
+    else if (lacks_probabilities(in.train.loss, *one))
+      book.refuse({pointer_of(i), metrics_pointer, "/train/loss"},
+                  "\"" + names[i] +
+                      "\" is of probabilities, and a model that is trained "
+                      "with the loss \"" +
+                      to_string(in.train.loss) + "\" says none" +
+                      those_that_fit(in.train.loss));
   }
   if (what == metrics::task::classes &&
       data.train.format == source_format::synthetic)
@@ -107,8 +122,11 @@ void check_evaluate(const job& in, std::vector<failure>& mistakes) {
 metrics::task task_of(loss_kind loss) {
   switch (loss) {
   case loss_kind::cross_entropy:
+  case loss_kind::bce:
+  case loss_kind::hinge:
     return metrics::task::classes;
   case loss_kind::mse:
+  case loss_kind::huber:
     return metrics::task::number;
   case loss_kind::next_token:
     break;
@@ -137,7 +155,7 @@ failure metrics_misfit(const job& of, uint32_t classes) {
         !why.empty())
       return {errc::invalid_job,
               pointer_of(i) + ": \"" + to_string(asked[i]) + "\" " + why +
-                  those_that_fit(metrics::task::classes, classes),
+                  those_that_fit(of.train.loss, classes),
               pointer_of(i)};
   return {};
 }

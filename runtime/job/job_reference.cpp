@@ -43,7 +43,8 @@ const section sections[] = {
      "that comes out. In evaluation nothing is drawn."},
     {"/data/placement", "`data.placement`",
      "Who starts with which rows. Every worker gets at least one. Kinds that "
-     "go by a column need a table\n(`csv`, `parquet`). With the loss `mse`, "
+     "go by a column need a table\n(`csv`, `parquet`). With the losses `mse` "
+     "and `huber`, "
      "labels are bins of the target: 16 with equally many rows\n(fewer where "
      "there are fewer different targets), the lowest first. With `next_token` "
      "they are cells: up to 16 groups of rows\nthat look alike (k-means over "

@@ -32,7 +32,7 @@ void check_workers(const job& in, rule_book& book) {
 /// reading them.
 bool classes_are_known(const job& in) {
   return in.data.train.format == source_format::synthetic &&
-         in.train.loss == loss_kind::cross_entropy;
+         is_of_classes(in.train.loss);
 }
 
 void check_matrix(const job& in, rule_book& book) {
@@ -260,57 +260,6 @@ void check_recomputing(const job& in, rule_book& book) {
                     "false, or the model \"transformer\" or \"resnet18\"");
 }
 
-void check_class_weights(const job& in, rule_book& book) {
-  const std::vector<double>& weights = in.train.class_weights;
-  const bool balanced = in.train.class_weights_balanced;
-  if (weights.empty() && !balanced)
-    return;
-  if (in.train.loss != loss_kind::cross_entropy)
-    book.refuse({"/train/class_weights", "/train/loss"},
-                "belongs to the loss \"cross_entropy\"; the loss is \"" +
-                    to_string(in.train.loss) + "\"");
-  if (in.model.kind == model_kind::emulated)
-    book.refuse({"/train/class_weights", "/model/kind"},
-                "the emulated model has no classes; leave it out");
-  if (balanced && !in.balance.by.empty())
-    book.refuse({"/train/class_weights", "/balance/by"},
-                "\"balanced\" needs to know the rows of each class, and with "
-                "/balance/by others are counted; give a list of weights, or "
-                "leave that out");
-  if (balanced)
-    return;
-  if (std::all_of(weights.begin(), weights.end(),
-                  [](double w) { return w == 0; }))
-    book.refuse({"/train/class_weights"},
-                "all are 0; expected at least one above 0");
-  if (in.data.train.format == source_format::synthetic &&
-      weights.size() != in.data.train.classes)
-    book.refuse(
-        {"/train/class_weights", "/data/train/classes", "/data/train/format"},
-        n(weights.size()) + " weights for " + n(in.data.train.classes) +
-            " classes; expected one each");
-}
-
-void check_loss(const job& in, rule_book& book) {
-  const model_kind kind = in.model.kind;
-  const loss_kind loss = in.train.loss;
-  if (kind == model_kind::linear && loss != loss_kind::mse)
-    book.refuse({"/train/loss", "/model/kind"},
-                "a \"linear\" model predicts a number and needs \"mse\"; for "
-                "classes take the model \"logistic\"");
-  if (kind == model_kind::logistic && loss != loss_kind::cross_entropy)
-    book.refuse({"/train/loss", "/model/kind"},
-                "a \"logistic\" model predicts classes and needs "
-                "\"cross_entropy\"; for numbers take the model \"linear\"");
-  if (parse_word<model_init>(in.model.init) == model_init::zeros &&
-      kind != model_kind::linear && kind != model_kind::logistic)
-    book.refuse({"/model/init", "/model/kind"},
-                "\"zeros\" belongs to the models \"linear\" and \"logistic\"; "
-                "a \"" +
-                    to_string(kind) +
-                    "\" that starts with zeros learns nothing");
-}
-
 void check_label(const source_spec& source, const std::string& prefix,
                  loss_kind loss, rule_book& book) {
   const std::string field = prefix + "/label";
@@ -324,11 +273,11 @@ void check_label(const source_spec& source, const std::string& prefix,
                     "\" data have labels, rows for the loss \"next_token\" "
                     "have none; expected \"csv\", \"parquet\" or "
                     "\"synthetic\"");
-  else if (loss == loss_kind::mse && source.format == source_format::images)
+  else if (is_of_numbers(loss) && source.format == source_format::images)
     book.refuse({prefix + "/format", "/train/loss"},
-                "folders of images are classes, the loss \"mse\" needs "
-                "numbers; expected the loss \"cross_entropy\", or "
-                "\"webdataset\", whose labels may be any number");
+                "folders of images are classes, the loss \"" + to_string(loss) +
+                    "\" needs numbers; expected the loss \"cross_entropy\", or "
+                    "\"webdataset\", whose labels may be any number");
   else if (loss == loss_kind::next_token && table && !source.label.empty())
     book.refuse(fields, "rows for the loss \"next_token\" have no label, each "
                         "token is that of those before it; leave it out (" +
@@ -342,8 +291,8 @@ void check_label(const source_spec& source, const std::string& prefix,
 void check_tokens(const job& in, rule_book& book) {
   const model_kind kind = in.model.kind;
   const bool tokens = in.train.loss == loss_kind::next_token;
-  const bool convex =
-      kind == model_kind::linear || kind == model_kind::logistic; // check_loss
+  const bool convex = kind == model_kind::linear ||
+                      kind == model_kind::logistic; // check_losses
   check_label(in.data.train, "/data/train", in.train.loss, book);
   if (in.data.test)
     check_label(*in.data.test, "/data/test", in.train.loss, book);
@@ -390,8 +339,6 @@ void check_rules(const job& in, std::vector<failure>& mistakes) {
   check_placement(in, book);
   check_balance(in, book);
   check_sources(in, book);
-  check_class_weights(in, book);
-  check_loss(in, book);
   check_tokens(in, book);
 }
 

@@ -49,8 +49,7 @@ void check_trained(const source_spec& source, const std::string& prefix,
                                              source.features.end(), name) > 0;
     if (!trained || type == column_type::int64 ||
         type == column_type::float64 || type == column_type::boolean ||
-        (label && type == column_type::text &&
-         loss == loss_kind::cross_entropy))
+        (label && type == column_type::text && is_of_classes(loss)))
       continue;
     refuse(mistakes, prefix + "/columns/" + name,
            "\"" + name + "\" is " +

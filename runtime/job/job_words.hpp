@@ -6,6 +6,7 @@
 #pragma once
 
 #include "runtime/base/words.hpp"
+#include "runtime/job/loss_kind.hpp"
 
 #include <array>
 #include <cstdint>
@@ -137,11 +138,6 @@ inline constexpr auto words_of<model_init> =
     std::to_array<std::string_view>({"default", "zeros"});
 
 // -- training -----------------------------------------------------------------
-
-enum class loss_kind : uint8_t { cross_entropy, mse, next_token };
-template <>
-inline constexpr auto words_of<loss_kind> =
-    std::to_array<std::string_view>({"cross_entropy", "mse", "next_token"});
 
 enum class optimizer_kind : uint8_t { sgd, adam, adamw };
 template <>

@@ -81,6 +81,12 @@ struct metric_entry {
 std::span<const metric_entry> metric_catalogue();
 const metric_entry& about(metric one);
 
+/// Of the probabilities as such. Others need the likeliest class, or which of
+/// two rows is the likelier one, which any score says.
+constexpr bool is_of_probabilities(metric one) {
+  return one == metric::log_loss || one == metric::brier || one == metric::ece;
+}
+
 /// The words of all metrics.
 std::vector<std::string> metric_names();
 /// Those that fit a task; `classes`: of the label, 0: not known.

@@ -15,11 +15,14 @@ struct section {
 
 constexpr section sections[] = {
     {task::classes, "Classes",
-     "For the loss `cross_entropy`. Precision, recall and F1 follow "
-     "scikit-learn with `zero_division=0`:\nthe precision of a class that the "
-     "model never says is 0. *Macro* is the mean over the classes that\noccur "
-     "among labels or predictions."},
-    {task::number, "Numbers", "For the loss `mse`."},
+     "For the losses `cross_entropy`, `bce` and `hinge`. A model of `hinge` "
+     "says no probabilities, so that\n`log_loss`, `brier` and `ece` are "
+     "refused "
+     "there; `roc_auc` and the like go by its score.\n\nPrecision, recall and "
+     "F1 follow scikit-learn with `zero_division=0`: the precision of a class "
+     "that the\nmodel never says is 0. *Macro* is the mean over the classes "
+     "that occur among labels or predictions."},
+    {task::number, "Numbers", "For the losses `mse` and `huber`."},
     {task::tokens, "Tokens",
      "For the loss `next_token`. All rows have the same number of tokens."},
 };

@@ -27,6 +27,7 @@ std::vector<answering_model> answering_models() {
       {"mlp", job_of(model_kind::mlp), flat(33, 10)},
       {"mlp_mse", job_of(model_kind::mlp, loss_kind::mse), flat(33, 0)},
       {"mlp_bfloat16", job_of(model_kind::mlp), flat(33, 10)},
+      {"mlp_bce", job_of(model_kind::mlp, loss_kind::bce), flat(33, 2)},
       {"cnn", job_of(model_kind::cnn), image({28, 28}, 10)},
       {"cnn_batch_norm", job_of(model_kind::cnn), image({14, 14}, 4)},
       {"resnet18", job_of(model_kind::resnet18), image({3, 16, 16}, 4)}};

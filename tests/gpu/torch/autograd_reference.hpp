@@ -42,25 +42,47 @@ inline Tensor outputs_of(const model_setup& m, std::vector<Tensor> p,
   return torch::linear(x, p[next], p[next + 1]);
 }
 
+/// What multiplies -log of each class's probability: rows x classes.
+inline Tensor parts_of_labels(const model_setup& m, const Tensor& labels,
+                              int64_t classes) {
+  const double smoothing = m.what.train.label_smoothing;
+  const Tensor parts =
+      torch::one_hot(labels, classes).to(torch::kDouble) * (1 - smoothing) +
+      smoothing / double(classes);
+  const std::vector<double>& weights = m.what.train.class_weights;
+  return weights.empty() ? parts
+                         : parts * torch::tensor(weights, torch::kDouble);
+}
+
 inline Tensor loss_of_outputs(const model_setup& m, const Tensor& out,
                               const batch_view& batch) {
   const int64_t rows = batch.rows;
-  if (m.what.train.loss == loss_kind::mse) {
+  if (is_of_numbers(m.what.train.loss)) {
     Tensor target = batch.targets ? in_double(batch.targets, {rows})
                                   : torch::tensor(std::vector<double>(
                                         batch.labels, batch.labels + rows));
-    return (out.squeeze(1) - target).pow(2).sum();
+    const Tensor off = out.squeeze(1) - target;
+    const double delta = m.what.train.huber_delta;
+    if (m.what.train.loss == loss_kind::mse)
+      return off.pow(2).sum();
+    return torch::where(off.abs() <= delta, off.pow(2) / 2,
+                        delta * (off.abs() - delta / 2))
+        .sum();
   }
   Tensor labels = torch::tensor(
       std::vector<int64_t>(batch.labels, batch.labels + rows), torch::kLong);
+  if (m.what.train.loss == loss_kind::hinge) {
+    const Tensor sign = (2 * labels - 1).to(torch::kDouble);
+    const Tensor weights =
+        parts_of_labels(m, labels, 2).gather(1, labels.unsqueeze(1));
+    return (weights.squeeze(1) * (1 - sign * out.squeeze(1)).clamp_min(0))
+        .sum();
+  }
   Tensor logits =
       out.size(1) == 1 ? torch::cat({torch::zeros_like(out), out}, 1) : out;
-  Tensor loss =
-      -torch::log_softmax(logits, 1).gather(1, labels.unsqueeze(1)).squeeze(1);
-  const std::vector<double>& weights = m.what.train.class_weights;
-  if (!weights.empty())
-    loss = loss * torch::tensor(weights, torch::kDouble).index({labels});
-  return loss.sum();
+  return -(torch::log_softmax(logits, 1) *
+           parts_of_labels(m, labels, logits.size(1)))
+              .sum();
 }
 
 /// GPT-2 with its attention as a masked softmax. `p` in the model's order.
@@ -105,8 +127,8 @@ inline Tensor transformer_loss(const model_setup& m,
     x = x + linear(h);
   }
   Tensor logits = norm(x).matmul(p[0].t()).slice(1, 0, length - 1);
-  Tensor loss = -torch::log_softmax(logits, 2).gather(
-      2, tokens.slice(1, 1, length).unsqueeze(2));
+  Tensor loss = -torch::log_softmax(logits, 2) *
+                parts_of_labels(m, tokens.slice(1, 1, length), logits.size(2));
   return loss.sum() / double(length - 1);
 }
 

@@ -69,6 +69,11 @@ job weighted(job what, std::vector<double> weights) {
   return what;
 }
 
+job smoothed(job what) {
+  what.train.label_smoothing = 0.2;
+  return what;
+}
+
 std::vector<device_variant> device_variants() {
   return {
       {"linear_mse", job_of(model_kind::linear, loss_kind::mse), flat(6, 0)},
@@ -80,6 +85,19 @@ std::vector<device_variant> device_variants() {
       {"mlp", job_of(model_kind::mlp), flat(33, 10)},
       {"mlp_weighted", weighted(job_of(model_kind::mlp), {1, 2, 0.5}),
        flat(33, 3)},
+      {"mlp_weighted_smoothed",
+       smoothed(weighted(job_of(model_kind::mlp), {1, 2, 0.5})), flat(33, 3)},
+      {"mlp_bce_weighted_smoothed",
+       smoothed(weighted(job_of(model_kind::mlp, loss_kind::bce), {1, 3})),
+       flat(33, 2)},
+      {"mlp_hinge", job_of(model_kind::mlp, loss_kind::hinge), flat(33, 2)},
+      {"mlp_hinge_weighted",
+       weighted(job_of(model_kind::mlp, loss_kind::hinge), {1, 3}),
+       flat(33, 2)},
+      {"mlp_huber", job_of(model_kind::mlp, loss_kind::huber), flat(33, 0)},
+      {"transformer_smoothed",
+       smoothed(job_of(model_kind::transformer, loss_kind::next_token)),
+       tokens(9, 17)},
       {"cnn", job_of(model_kind::cnn), image({28, 28}, 10)},
       {"cnn_with_batch_norm", with_batch_norm(job_of(model_kind::cnn)),
        image({3, 12, 17}, 4)},

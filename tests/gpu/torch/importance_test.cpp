@@ -28,11 +28,25 @@ std::vector<scored_variant> scored_variants() {
   weighted.train.class_weights = {0.5, 2, 1};
   job odds = job_of(model_kind::logistic);
   odds.train.class_weights = {0.5, 2};
+  const auto smoothed = [](job what) {
+    what.train.label_smoothing = 0.2;
+    return what;
+  };
+  job hinge = job_of(model_kind::mlp, loss_kind::hinge);
+  hinge.train.class_weights = {0.5, 2};
   return {
       {"linear_mse", job_of(model_kind::linear, loss_kind::mse), flat(6, 0)},
       {"mlp_mse", job_of(model_kind::mlp, loss_kind::mse), flat(33, 0)},
       {"logistic_of_two_classes", odds, flat(6, 2)},
       {"mlp_weighted", weighted, flat(33, 3)},
+      {"mlp_weighted_smoothed", smoothed(weighted), flat(33, 3)},
+      {"logistic_weighted_smoothed", smoothed(odds), flat(6, 2)},
+      {"mlp_bce", job_of(model_kind::mlp, loss_kind::bce), flat(33, 2)},
+      {"mlp_hinge_weighted", hinge, flat(33, 2)},
+      {"mlp_huber", job_of(model_kind::mlp, loss_kind::huber), flat(33, 0)},
+      {"transformer_smoothed",
+       smoothed(job_of(model_kind::transformer, loss_kind::next_token)),
+       tokens(9, 11)},
       {"cnn", job_of(model_kind::cnn), image({12, 12}, 5)},
       {"transformer", job_of(model_kind::transformer, loss_kind::next_token),
        tokens(9, 11)},

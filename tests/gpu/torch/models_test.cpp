@@ -54,6 +54,22 @@ std::vector<variant> variants() {
       {"mlp_without_hidden_layers", job_of(model_kind::mlp), flat(33, 10)},
       {"mlp_weighted", job_of(model_kind::mlp), flat(33, 3)},
       {"logistic_weighted", job_of(model_kind::logistic), flat(6, 2)},
+      {"linear_huber", job_of(model_kind::linear, loss_kind::huber),
+       flat(6, 0)},
+      {"linear_hinge", job_of(model_kind::linear, loss_kind::hinge),
+       flat(6, 2)},
+      {"mlp_bce", job_of(model_kind::mlp, loss_kind::bce), flat(33, 2)},
+      {"mlp_bce_weighted_smoothed", job_of(model_kind::mlp, loss_kind::bce),
+       flat(33, 2)},
+      {"mlp_hinge_weighted", job_of(model_kind::mlp, loss_kind::hinge),
+       flat(33, 2)},
+      {"mlp_huber", job_of(model_kind::mlp, loss_kind::huber), flat(33, 0)},
+      {"mlp_smoothed", job_of(model_kind::mlp), flat(33, 10)},
+      {"mlp_weighted_smoothed", job_of(model_kind::mlp), flat(33, 3)},
+      {"logistic_weighted_smoothed", job_of(model_kind::logistic), flat(6, 2)},
+      {"cnn_bce", job_of(model_kind::cnn, loss_kind::bce), image({12, 12}, 2)},
+      {"transformer_smoothed",
+       job_of(model_kind::transformer, loss_kind::next_token), tokens(9, 11)},
       {"cnn", job_of(model_kind::cnn), image({28, 28}, 10)},
       {"cnn_of_odd_images", job_of(model_kind::cnn), image({1, 13, 16}, 4)},
       {"cnn_of_colour_images", job_of(model_kind::cnn), image({3, 12, 17}, 4)},
@@ -68,10 +84,13 @@ std::vector<variant> variants() {
   for (variant& v : out) {
     if (v.name == "mlp_without_hidden_layers")
       v.what.model.hidden = {};
-    if (v.name == "mlp_weighted")
-      v.what.train.class_weights = {0.5, 2, 1};
-    if (v.name == "logistic_weighted")
-      v.what.train.class_weights = {0.5, 2};
+    if (v.name.find("weighted") != std::string::npos)
+      v.what.train.class_weights = v.row.classes == 2
+                                       ? std::vector{0.5, 2.0}
+                                       : std::vector{0.5, 2.0, 1.0};
+    if (v.name.ends_with("smoothed"))
+      v.what.train.label_smoothing = 0.2;
+    v.what.train.huber_delta = 0.7;
     if (v.name == "cnn_of_colour_images")
       v.what.model.channels = {6, 16};
     if (v.name == "cnn_of_many_channels")
@@ -207,8 +226,15 @@ TEST_P(every_model, evaluates_without_any_effect) {
   }
   EXPECT_NEAR(part_loss, sums.loss, 1e-5 * sums.loss);
   EXPECT_EQ(part_correct, sums.correct);
-  if (!GetParam().what.model.batch_norm) {
-    EXPECT_NEAR(setup_.accumulate(rows_.view()), sums.loss, 1e-5 * sums.loss);
+  const double in_training = setup_.accumulate(rows_.view());
+  if (GetParam().what.train.label_smoothing > 0) {
+    EXPECT_GT(std::abs(in_training - sums.loss), 1e-5 * sums.loss);
+    job plain = GetParam().what;
+    plain.train.label_smoothing = 0;
+    model_setup same(plain, GetParam().row);
+    EXPECT_NEAR(same.accumulate(rows_.view()), sums.loss, 1e-5 * sums.loss);
+  } else if (!GetParam().what.model.batch_norm) {
+    EXPECT_NEAR(in_training, sums.loss, 1e-5 * sums.loss);
   }
 }
 
@@ -230,10 +256,14 @@ TEST_P(every_model, tells_a_tally_the_rows_that_it_evaluates) {
   metrics::totals all{part.reals, tally.counts(), part.ranked};
   const metrics::metric_values found = metrics::values_of(tally.of(), all);
   if (task == metrics::task::number) {
-    EXPECT_NEAR(std::pow(found[0].numbers[0], 2), sums.loss / 21, 1e-5);
+    if (what.train.loss == loss_kind::mse) {
+      EXPECT_NEAR(std::pow(found[0].numbers[0], 2), sums.loss / 21, 1e-5);
+    }
     return;
   }
   EXPECT_EQ(found[0].numbers[0], sums.correct / 21);
+  if (!has_probabilities(what.train.loss))
+    return;
   if (what.train.class_weights.empty()) {
     EXPECT_EQ(sums.weight, 21);
     EXPECT_NEAR(found[1].numbers[0], sums.loss / 21, 1e-5);

@@ -81,6 +81,25 @@ TEST_F(torchscript, trains_the_module_by_its_parameter_names) {
   EXPECT_EQ(other, before);
 }
 
+TEST_F(torchscript, of_a_loss_with_one_output_has_one) {
+  save("  return torch.linear(torch.flatten(x, 1), self.weight, self.bias)"
+       "[:, :1]\n");
+  job_.train.loss = loss_kind::bce;
+  model_setup m(job_, image({3, 4}, 2));
+  EXPECT_GT(m.accumulate(random_rows(m.row, 9).view()), 0);
+  save(dense);
+  try {
+    model_setup(job_, image({3, 4}, 2));
+    FAIL() << "took four outputs";
+  } catch (const ballast_error& e) {
+    EXPECT_EQ(e.what_failed().pointer, "/model/path");
+    EXPECT_NE(std::string(e.what()).find(
+                  "of shape [2, 1], as the loss \"bce\" needs"),
+              std::string::npos)
+        << e.what();
+  }
+}
+
 TEST_F(torchscript, draws_its_dropout_from_the_step_seed) {
   save("  x = torch.dropout(torch.flatten(x, 1), 0.5, True)\n"
        "  return torch.linear(x, self.weight, self.bias)\n");

@@ -81,6 +81,9 @@ TEST(job, reads_what_it_writes) {
       {"/train/clip_norm=1.5", "/train/micro_batch=8", "/seed=77"},
       {"/train/class_weights=[1,2,3,4]"},
       {"/train/class_weights=balanced"},
+      {"/train/label_smoothing=0.1"},
+      {"/train/loss=huber", "/train/huber_delta=0.5"},
+      {"/train/loss=bce", "/data/train/classes=2"},
       {"/evaluate/metrics=[\"roc_auc\",\"confusion_matrix\"]"},
   };
   for (const auto& sets : variants) {

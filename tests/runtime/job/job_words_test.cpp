@@ -38,11 +38,12 @@ TEST(words, of_a_field_are_what_it_allows) {
   job target;
   for (const job_field& field : job_fields({false, 0}))
     if (field.pointer == "/train/loss") {
-      EXPECT_EQ(field.allowed, (std::vector<std::string>{"cross_entropy", "mse",
-                                                         "next_token"}));
+      EXPECT_EQ(field.allowed,
+                (std::vector<std::string>{"cross_entropy", "bce", "hinge",
+                                          "mse", "huber", "next_token"}));
       EXPECT_TRUE(store_value(field, "mse", target).empty());
       EXPECT_EQ(target.train.loss, loss_kind::mse);
-      EXPECT_FALSE(store_value(field, "hinge", target).empty());
+      EXPECT_FALSE(store_value(field, "focal", target).empty());
       EXPECT_EQ(target.train.loss, loss_kind::mse) << "nothing is stored";
     }
 }
