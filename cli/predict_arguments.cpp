@@ -65,7 +65,8 @@ void add_export(CLI::App& app, std::function<int()>& chosen) {
       ->required();
   command
       ->add_option("--out", a->out,
-                   "NAME.onnx, or a folder to hand on: both are new")
+                   "NAME.onnx, NAME.pt (TorchScript), or a folder to hand "
+                   "on; it is new")
       ->required();
   command->callback([a, &chosen] {
     chosen = [a] {

@@ -1,12 +1,14 @@
 /// `ballast export`: the model of a run for those who have no Ballast, as a
-/// file of ONNX, or as a folder that explains itself.
+/// file of ONNX or TorchScript, or as a folder that explains itself.
 #include "cli/commands/end_of_command.hpp"
 #include "data/export/model_folder.hpp"
 #include "data/export/onnx_file.hpp"
+#include "data/export/torch_source.hpp"
 #include "data/inference/trained_run.hpp"
 #include "data/model/parameters_digest.hpp"
 #include "data/model/safetensors.hpp"
 #include "data/sink/partial_path.hpp"
+#include "gpu/script_writer.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
@@ -43,14 +45,7 @@ std::map<std::string, std::string> metadata_of(const data::trained_run& run,
   return out;
 }
 
-void write_onnx(const fs::path& model, const fs::path& place) {
-  const data::trained_run run = data::read_trained_run(model);
-  data::check_parameters(run.folder);
-  const data::onnx_graph graph = data::onnx_graph_of(run.what, run.row);
-  data::tensor_file parameters =
-      data::read_safetensors((run.folder / "model.safetensors").string());
-  const auto metadata = metadata_of(run, parameters);
-  const std::string bytes = data::onnx_bytes(graph, parameters, metadata);
+void write_file(const fs::path& place, const std::string& bytes) {
   try {
     store::atomic_file out(place);
     out.append(bytes);
@@ -58,6 +53,47 @@ void write_onnx(const fs::path& model, const fs::path& place) {
   } catch (const store::file_failure& problem) {
     store::refuse_file(place, problem.action(), problem.number());
   }
+}
+
+void write_onnx(const fs::path& model, const fs::path& place) {
+  const data::trained_run run = data::read_trained_run(model);
+  data::check_parameters(run.folder);
+  const data::onnx_graph graph = data::onnx_graph_of(run.what, run.row);
+  data::tensor_file parameters =
+      data::read_safetensors((run.folder / "model.safetensors").string());
+  const auto metadata = metadata_of(run, parameters);
+  write_file(place, data::onnx_bytes(graph, parameters, metadata));
+}
+
+gpu::script_module script_of(const data::trained_run& run,
+                             const data::onnx_graph& graph,
+                             const data::tensor_file& parameters) {
+  gpu::script_module out{"Model", data::torch_source(graph), {}};
+  for (const std::string& name : graph.parameters) {
+    const data::tensor_view* one = parameters.find(name);
+    if (one == nullptr)
+      throw ballast_error(errc::invalid_data,
+                          printable(run.folder.string()) +
+                              "/model.safetensors: lacks the tensor '" + name +
+                              "'");
+    const bool buffer =
+        name.ends_with("running_mean") || name.ends_with("running_var");
+    out.tensors.push_back({name, one->shape, one->values, buffer});
+  }
+  for (const data::onnx_constant& one : graph.constants)
+    if (const auto* values = std::get_if<std::vector<float>>(&one.values);
+        values != nullptr && !one.shape.empty())
+      out.tensors.push_back({one.name, one.shape, *values, true});
+  return out;
+}
+
+void write_script(const fs::path& model, const fs::path& place) {
+  const data::trained_run run = data::read_trained_run(model);
+  data::check_parameters(run.folder);
+  const data::onnx_graph graph = data::onnx_graph_of(run.what, run.row);
+  const data::tensor_file parameters =
+      data::read_safetensors((run.folder / "model.safetensors").string());
+  write_file(place, gpu::script_bytes(script_of(run, graph, parameters)));
 }
 
 void write_folder(const fs::path& model, const fs::path& place) {
@@ -78,13 +114,14 @@ int do_export(const json& request) {
   const fs::path model = request.at("model").get<std::string>();
   const fs::path place = request.at("out").get<std::string>();
   const bool onnx = place.extension() == ".onnx";
-  if (!onnx && place.has_extension())
-    throw ballast_error(errc::usage,
-                        "--out: " + printable(place.string()) +
-                            ": expected NAME.onnx, or the name of a folder");
-  data::check_free(place, onnx ? data::partial_path::kind::file
-                               : data::partial_path::kind::folder);
-  (onnx ? write_onnx : write_folder)(model, place);
+  const bool script = place.extension() == ".pt";
+  if (!onnx && !script && place.has_extension())
+    throw ballast_error(errc::usage, "--out: " + printable(place.string()) +
+                                         ": expected NAME.onnx, NAME.pt, or "
+                                         "the name of a folder");
+  data::check_free(place, onnx || script ? data::partial_path::kind::file
+                                         : data::partial_path::kind::folder);
+  (onnx ? write_onnx : script ? write_script : write_folder)(model, place);
   std::cout << printable(place.string()) << "\n" << std::flush;
   return 0;
 }

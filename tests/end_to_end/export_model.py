@@ -136,6 +136,40 @@ class Exported(BallastTest):
         self.assertAlmostEqual(
             loss, read_json(run / "report.json")["test_loss"], delta=NEAR)
 
+    def trains_on(self, name, columns, model, **more):
+        """As a module of TorchScript, which a job takes, too: with a learning
+        rate of 0 it has the losses that the run ended with."""
+        run, _ = self.trained(name, columns, model, **more)
+        script = self.folder / f"{name}.pt"
+        self.ballast("export", run, "--out", script)
+        job = read_json(run / "job.json")
+        job["model"] = {"kind": "torchscript", "path": str(script)}
+        job["train"]["epochs"] = 1
+        job["train"]["optimizer"] = {"kind": "sgd", "lr": 0}
+        if model["kind"] == "logistic":
+            job["train"]["loss"] = "bce"  # its one output
+        again = read_json(self.run_job(job) / "report.json")
+        before = read_json(run / "report.json")
+        for key in ("test_loss", "test_accuracy"):
+            if before[key] is not None:
+                self.assertAlmostEqual(again[key], before[key], delta=NEAR)
+        return run, script
+
+    def test_modules_of_torchscript_go_on_where_the_run_ended(self):
+        self.trains_on("script-mlp", 8, {"kind": "mlp", "hidden": [16, 8]})
+        self.trains_on("script-logistic", 5, {"kind": "logistic"}, classes=2)
+        run, script = self.trains_on("script-number", 4, {"kind": "linear"},
+                                     loss="mse")
+        self.refused(2, "exists", "export", run, "--out", script)
+        self.trains_on("script-cnn", 144, {"kind": "cnn", "channels": [4, 6]},
+                       shape=[12, 12])
+        self.trains_on("script-norm", 300,
+                       {"kind": "cnn", "channels": [4], "batch_norm": True},
+                       shape=[3, 10, 10])
+        self.trains_on("script-resnet", 243,
+                       {"kind": "resnet18", "stem": "cifar"}, shape=[3, 9, 9],
+                       train={"epochs": 1})
+
     def test_the_folder_of_the_model_answers_wherever_it_is(self):
         run, new = self.trained(
             "moved", 6, {"kind": "mlp", "hidden": [8]},
