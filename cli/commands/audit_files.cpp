@@ -68,7 +68,8 @@ void check_model(const fs::path& folder, const json& report,
       out.push_back("model.safetensors is that of step " + step->second +
                     ", report.json has model_step " +
                     json_text(report["model_step"]));
-    if (report["weights_sha256"] != data::parameters_sha256(file))
+    if (data::parameters_sha256(file) !=
+        report["weights_sha256"].get<std::string>())
       out.push_back("model.safetensors is not the model that report.json "
                     "names by weights_sha256");
   } catch (const ballast_error& e) {
@@ -107,15 +108,16 @@ void check_model_folder(const fs::path& folder, const json& report,
     return;
   if (!there(model))
     return out.push_back("model/model.safetensors is missing");
+  const auto named = report["weights_sha256"].get<std::string>();
   const auto told = data::told_parameters_sha256(place);
-  if (told && *told != report["weights_sha256"])
+  if (told && *told != named)
     out.push_back("model/card.json has another weights_sha256 than "
                   "report.json");
   if (fs::equivalent(model, folder / "model.safetensors", none))
     return;
   try {
     const data::weights_file file(model.string());
-    if (data::parameters_sha256(file) != report["weights_sha256"])
+    if (data::parameters_sha256(file) != named)
       out.push_back("model/model.safetensors is not the model that "
                     "report.json names by weights_sha256");
   } catch (const ballast_error& e) {

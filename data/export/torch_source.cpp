@@ -20,7 +20,13 @@ public:
   explicit source_maker(const onnx_graph& graph) : graph_(graph) {}
 
   std::string whole() const {
-    std::string out = "def forward(self, " + graph_.input.name + "):\n";
+    const onnx_value& rows = graph_.input;
+    std::string out = "def forward(self, " + rows.name + "):\n";
+    // Rows of images of one colour may have no axis for it.
+    if (rows.shape.size() > 1)
+      out += "    " + rows.name + " = torch.reshape(" + rows.name + ", [" +
+             rows.name + ".size(0), " +
+             list(rows.shape, rows.shape.size()).substr(1) + ")\n";
     for (const onnx_node& one : graph_.nodes) {
       out += lines(one);
       if (one.outputs.front() == result)

@@ -34,7 +34,8 @@ at::Tensor tensor_of(const module_tensor& from) {
   // Read only: the file takes its bytes.
   return at::from_blob(const_cast<float*>(from.values.data()), // NOLINT
                        from.shape, at::kFloat)
-      .clone();
+      .clone()
+      .set_requires_grad(!from.buffer);
 }
 
 torch::jit::Module module_of(const nested& from, const std::string& name) {

@@ -101,7 +101,7 @@ void epoch_lines::committed(const ledger::committed_step& step,
   out.epoch = now_.epoch;
   out.epochs = epochs_;
   if (over->loss)
-    out.loss = *over->loss;
+    out.loss = over->loss;
   else if (now_.loss_samples > 0)
     out.loss = now_.loss / double(now_.loss_samples);
   if (now_.timed_ns > 0) {

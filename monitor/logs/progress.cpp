@@ -120,7 +120,7 @@ std::string waiting_line(const progress_state& state, size_t columns) {
     parts.push_back({1, format("%.0f %%", 100 * *state.prepared)});
   if (state.trains_in_s && std::isfinite(*state.trains_in_s))
     parts.push_back({2, "trains in " + clock_text(*state.trains_in_s)});
-  return fitted(std::move(parts), columns);
+  return fitted(parts, columns);
 }
 
 /// In the order in which they are shown. `epoch`: what stands before its
@@ -168,7 +168,7 @@ std::string render_progress(const progress_state& state, size_t columns) {
       least.push_back(one);
   if (width_of(least) > columns)
     parts = parts_of(state, "");
-  return fitted(std::move(parts), columns);
+  return fitted(parts, columns);
 }
 
 std::string first_line(const std::string& run, const job& what) {

@@ -160,7 +160,7 @@ class Exported(BallastTest):
         self.trains_on("script-logistic", 5, {"kind": "logistic"}, classes=2)
         run, script = self.trains_on("script-number", 4, {"kind": "linear"},
                                      loss="mse")
-        self.refused(2, "exists", "export", run, "--out", script)
+        self.refused(2, "is there; remove it", "export", run, "--out", script)
         self.trains_on("script-cnn", 144, {"kind": "cnn", "channels": [4, 6]},
                        shape=[12, 12])
         self.trains_on("script-norm", 300,
@@ -221,7 +221,7 @@ class Exported(BallastTest):
         self.refused(2, "taken.onnx", "export", run, "--out", taken)
         self.assertEqual(taken.read_text(encoding="utf-8"), "mine")
         self.refused(2, "expected NAME.onnx", "export", run, "--out",
-                     self.folder / "model.pt")
+                     self.folder / "model.h5")
         self.refused(2, "no such folder", "export", self.folder / "nothing",
                      "--out", self.folder / "a.onnx")
         self.refused(2, "nowhere", "export", run, "--out",
