@@ -79,10 +79,10 @@ void check_model(const fs::path& folder, const json& report,
 
 /// What the run began with, and where that came from.
 void check_parent(const fs::path& folder, const json& report,
+                  const store::journal_content& journal,
                   std::vector<std::string>& out) {
   if (failure changed = actors::parent_changed(folder))
     out.push_back(changed.message);
-  const store::journal_content journal = store::read_journal(folder);
   const json::json_pointer from("/init/from");
   const bool branched = journal.run && journal.run->job.value(from, "") != "";
   if (!branched)
@@ -128,6 +128,7 @@ void check_model_folder(const fs::path& folder, const json& report,
 /// Only its owner can read the key, so other users cannot check it. A finished
 /// run is never resumed, so it may be shown without its key.
 void check_key(const fs::path& folder, const json& report,
+               const store::journal_content& journal,
                std::vector<std::string>& out) {
   const fs::path file = folder / "run.key";
   const bool done =
@@ -137,7 +138,6 @@ void check_key(const fs::path& folder, const json& report,
       out.push_back("run.key is missing");
     return;
   }
-  const store::journal_content journal = store::read_journal(folder);
   if (::access(file.c_str(), R_OK) != 0 || !journal.run ||
       journal.run->identity.empty())
     return;
@@ -167,13 +167,14 @@ void check_kinds(const fs::path& folder, std::vector<std::string>& out) {
 ledger::audit_report audit_all(const fs::path& folder) {
   ledger::audit_report out = monitor::audit_run_directory(folder);
   const json report = store::read_json_file(folder / "report.json");
+  const store::journal_content journal = store::read_journal(folder);
   std::vector<std::string> found;
   check_kinds(folder, found);
-  check_key(folder, report, found);
+  check_key(folder, report, journal, found);
   check_checkpoints(folder, found);
   check_model(folder, report, found);
   check_model_folder(folder, report, found);
-  check_parent(folder, report, found);
+  check_parent(folder, report, journal, found);
   out.problems += found.size();
   out.first_problems.insert(out.first_problems.end(), found.begin(),
                             found.end());

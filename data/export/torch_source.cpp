@@ -119,57 +119,92 @@ private:
     return out;
   }
 
+  std::string in(const onnx_node& of, size_t i) const {
+    return value(of.inputs.at(i));
+  }
+
   std::string term(const onnx_node& of) const {
-    const auto in = [&](size_t i) { return value(of.inputs.at(i)); };
-    const std::map<std::string, std::function<std::string()>> terms{
-        {"Gemm", [&] { return "torch.linear(" + arguments(of) + ")"; }},
-        {"MatMul", [&] { return "torch.matmul(" + arguments(of) + ")"; }},
-        {"Add", [&] { return in(0) + " + " + in(1); }},
-        {"Mul", [&] { return in(0) + " * " + in(1); }},
-        {"Relu", [&] { return "torch.relu(" + in(0) + ")"; }},
-        {"Gelu",
-         [&] { return "torch.gelu(" + in(0) + ", approximate=\"tanh\")"; }},
-        {"Gather", [&] { return "torch.embedding(" + arguments(of) + ")"; }},
-        {"Transpose",
-         [&] { return in(0) + ".permute(" + list(of, "perm") + ")"; }},
-        {"Flatten", [&] { return "torch.flatten(" + in(0) + ", 1)"; }},
-        {"GlobalAveragePool",
-         [&] { return "torch.mean(" + in(0) + ", [2, 3], True)"; }},
-        {"Softmax",
-         [&] {
-           return "torch.softmax(" + in(0) + ", " + number(of, "axis") + ")";
+    using maker =
+        std::function<std::string(const source_maker&, const onnx_node&)>;
+    static const std::map<std::string, maker> terms{
+        {"Gemm",
+         [](const source_maker& m, const onnx_node& of) {
+           return "torch.linear(" + m.arguments(of) + ")";
          }},
-        {"Reshape",
-         [&] {
-           return "torch.reshape(" + in(0) + ", " + shape(in(0), of.inputs[1]) +
+        {"MatMul",
+         [](const source_maker& m, const onnx_node& of) {
+           return "torch.matmul(" + m.arguments(of) + ")";
+         }},
+        {"Add",
+         [](const source_maker& m, const onnx_node& of) {
+           return m.in(of, 0) + " + " + m.in(of, 1);
+         }},
+        {"Mul",
+         [](const source_maker& m, const onnx_node& of) {
+           return m.in(of, 0) + " * " + m.in(of, 1);
+         }},
+        {"Relu",
+         [](const source_maker& m, const onnx_node& of) {
+           return "torch.relu(" + m.in(of, 0) + ")";
+         }},
+        {"Gelu",
+         [](const source_maker& m, const onnx_node& of) {
+           return "torch.gelu(" + m.in(of, 0) + ", approximate=\"tanh\")";
+         }},
+        {"Gather",
+         [](const source_maker& m, const onnx_node& of) {
+           return "torch.embedding(" + m.arguments(of) + ")";
+         }},
+        {"Transpose",
+         [](const source_maker& m, const onnx_node& of) {
+           return m.in(of, 0) + ".permute(" + list(of, "perm") + ")";
+         }},
+        {"Flatten",
+         [](const source_maker& m, const onnx_node& of) {
+           return "torch.flatten(" + m.in(of, 0) + ", 1)";
+         }},
+        {"GlobalAveragePool",
+         [](const source_maker& m, const onnx_node& of) {
+           return "torch.mean(" + m.in(of, 0) + ", [2, 3], True)";
+         }},
+        {"Softmax",
+         [](const source_maker& m, const onnx_node& of) {
+           return "torch.softmax(" + m.in(of, 0) + ", " + number(of, "axis") +
                   ")";
          }},
+        {"Reshape",
+         [](const source_maker& m, const onnx_node& of) {
+           return "torch.reshape(" + m.in(of, 0) + ", " +
+                  m.shape(m.in(of, 0), of.inputs[1]) + ")";
+         }},
         {"Conv",
-         [&] {
-           const std::string bias = of.inputs.size() > 2 ? in(2) : "None";
-           return "torch.conv2d(" + in(0) + ", " + in(1) + ", " + bias + ", " +
-                  list(of, "strides") + ", " + list(of, "pads", 2) + ")";
+         [](const source_maker& m, const onnx_node& of) {
+           const std::string bias = of.inputs.size() > 2 ? m.in(of, 2) : "None";
+           return "torch.conv2d(" + m.in(of, 0) + ", " + m.in(of, 1) + ", " +
+                  bias + ", " + list(of, "strides") + ", " +
+                  list(of, "pads", 2) + ")";
          }},
         {"MaxPool",
-         [&] {
-           return "torch.max_pool2d(" + in(0) + ", " +
+         [](const source_maker& m, const onnx_node& of) {
+           return "torch.max_pool2d(" + m.in(of, 0) + ", " +
                   list(of, "kernel_shape") + ", " + list(of, "strides") + ", " +
                   list(of, "pads", 2) + ")";
          }},
         {"BatchNormalization",
-         [&] {
-           return "torch.batch_norm(" + arguments(of) + ", False, 0.0, " +
+         [](const source_maker& m, const onnx_node& of) {
+           return "torch.batch_norm(" + m.arguments(of) + ", False, 0.0, " +
                   epsilon_of(of) + ", False)";
          }},
         {"LayerNormalization",
-         [&] {
-           return "torch.layer_norm(" + in(0) + ", " + in(1) + ".size(), " +
-                  in(1) + ", " + in(2) + ", " + epsilon_of(of) + ")";
+         [](const source_maker& m, const onnx_node& of) {
+           return "torch.layer_norm(" + m.in(of, 0) + ", " + m.in(of, 1) +
+                  ".size(), " + m.in(of, 1) + ", " + m.in(of, 2) + ", " +
+                  epsilon_of(of) + ")";
          }},
     };
     const auto found = terms.find(of.op);
     BALLAST_CHECK(found != terms.end(), "an operator without a term");
-    return found->second();
+    return found->second(*this, of);
   }
 
   std::string lines(const onnx_node& of) const {

@@ -3,6 +3,7 @@
 #include "runtime/job/field_document.hpp"
 #include "runtime/job/job_field.hpp"
 #include "runtime/job/rule_book.hpp"
+#include "runtime/job/test_part.hpp"
 #include "runtime/metrics/layout.hpp"
 
 #include <set>
@@ -71,9 +72,7 @@ void add_evaluate_fields(std::vector<job_field>& f) {
 void check_evaluate(const job& in, std::vector<failure>& mistakes) {
   rule_book book(mistakes);
   const std::vector<std::string>& names = in.evaluate.metrics;
-  const data_spec& data = in.data;
-  const bool tests = data.test || data.test_fraction > 0 ||
-                     data.train.format == source_format::prepared;
+  const bool tests = has_test_part(in);
   const auto refuse_without_tests = [&](const std::string& field) {
     book.refuse(
         {field, "/data/test_fraction", "/data/test", "/data/train/format"},
@@ -112,8 +111,8 @@ void check_evaluate(const job& in, std::vector<failure>& mistakes) {
                       those_that_fit(in.train.loss));
   }
   if (what == metrics::task::classes &&
-      data.train.format == source_format::synthetic)
-    if (const failure why = metrics_misfit(in, data.train.classes))
+      in.data.train.format == source_format::synthetic)
+    if (const failure why = metrics_misfit(in, in.data.train.classes))
       book.refuse({why.pointer, metrics_pointer, "/data/train/classes",
                    "/data/train/format"},
                   why.message.substr(why.pointer.size() + 2));

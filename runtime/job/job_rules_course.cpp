@@ -4,6 +4,7 @@
 #include "runtime/job/field_document.hpp"
 #include "runtime/job/job_field.hpp"
 #include "runtime/job/rule_book.hpp"
+#include "runtime/job/test_part.hpp"
 
 #include <algorithm>
 #include <string>
@@ -31,11 +32,6 @@ std::string expected(const job& in, bool any_mode) {
     if (may_judge(one, any_mode))
       words.push_back(to_string(one));
   return "; expected one of " + quoted_list(words);
-}
-
-bool has_test_part(const job& in) {
-  return in.data.test || in.data.test_fraction > 0 ||
-         in.data.train.format == source_format::prepared;
 }
 
 void refuse_without_test_part(const std::string& field, rule_book& book) {
