@@ -89,7 +89,7 @@ TEST_F(torchscript, of_a_loss_with_one_output_has_one) {
   EXPECT_GT(m.accumulate(random_rows(m.row, 9).view()), 0);
   save(dense);
   try {
-    model_setup(job_, image({3, 4}, 2));
+    const model_setup four(job_, image({3, 4}, 2));
     FAIL() << "took four outputs";
   } catch (const ballast_error& e) {
     EXPECT_EQ(e.what_failed().pointer, "/model/path");
