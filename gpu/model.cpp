@@ -7,6 +7,8 @@
 #include "runtime/base/errors.hpp"
 #include "runtime/job/asked_metrics.hpp"
 
+#include <utility>
+
 namespace ballast::gpu {
 namespace {
 
@@ -35,6 +37,13 @@ const torch_library& loaded_torch() {
   return library;
 }
 
+/// A worker tells the text alone.
+failure with_pointer_told(failure why) {
+  if (!why.pointer.empty() && !why.message.starts_with(why.pointer))
+    why.message = why.pointer + ": " + why.message;
+  return why;
+}
+
 std::unique_ptr<model> make_torch_model(const model_request& request) {
   const torch_library& library = loaded_torch();
   if (!library.make)
@@ -47,7 +56,7 @@ std::unique_ptr<model> make_torch_model(const model_request& request) {
   failure why;
   std::unique_ptr<model> made(library.make(&request, &why));
   if (!made)
-    throw ballast_error(why);
+    throw ballast_error(with_pointer_told(std::move(why)));
   return made;
 }
 

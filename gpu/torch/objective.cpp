@@ -90,8 +90,10 @@ void objective::set_two_classes(const job& what) {
     throw ballast_error(errc::invalid_job,
                         loss + " needs a label with two classes; this label " +
                             (classes_ == 0 ? "is a number: use mse or huber"
-                                           : "has " + std::to_string(classes_) +
-                                                 ": use cross_entropy"),
+                                           : "has numbers up to " +
+                                                 std::to_string(classes_ - 1) +
+                                                 ": use cross_entropy, or "
+                                                 "number the classes 0 and 1"),
                         "/train/loss");
   check_class_weights();
   kind_ = what.train.loss == loss_kind::bce ? kind::sigmoid : kind::hinge;

@@ -127,8 +127,8 @@ bool node_draws(const torch::jit::Node& node) {
 
 } // namespace
 
-bool may_draw(const torch::jit::Module& module) {
-  const auto graph = module.get_method("forward").graph()->copy();
+bool may_draw(const torch::jit::Module& module, const std::string& method) {
+  const auto graph = module.get_method(method).graph()->copy();
   torch::jit::Inline(*graph);
   return block_draws(*graph->block());
 }

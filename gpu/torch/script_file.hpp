@@ -27,9 +27,10 @@ struct script_file {
 /// Throws ballast_error{invalid_job, "/model/path"}.
 script_file load_script(const std::string& path, at::Device device);
 
-/// Whether `forward` may draw random numbers, which LibTorch takes from one
+/// Whether this method may draw random numbers, which LibTorch takes from one
 /// generator of the whole process. Says so of what it does not know, too.
-bool may_draw(const torch::jit::Module& module);
+bool may_draw(const torch::jit::Module& module,
+              const std::string& method = "forward");
 
 /// Throws the same error with this message.
 [[noreturn]] void refuse_script(const std::string& path,

@@ -1,6 +1,7 @@
 // torchscript: any module saved by torch.jit.save whose forward(rows) returns
 // the outputs; its parameters train, by their names in the module. Rows keep
-// the shape of the data set.
+// the shape of the data set. Its loss is that of the job, or a method of the
+// module (script_loss.hpp).
 //
 // With the reduction canonical several models of one file compute at once, and
 // each must give the same bits each time. LibTorch's generator is one for the
@@ -8,11 +9,13 @@
 // is written, not as what LibTorch makes of it once it has run a few times.
 #include "gpu/initial_parameters.hpp"
 #include "gpu/torch/script_file.hpp"
+#include "gpu/torch/script_loss.hpp"
 #include "gpu/torch/torch_model.hpp"
 #include "runtime/base/errors.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <mutex>
+#include <optional>
 #include <torch/csrc/jit/python/update_graph_executor_opt.h>
 
 namespace ballast::gpu {
@@ -79,6 +82,8 @@ public:
     for (size_t i = 0; i < parameters().size(); ++i)
       initial_.push_back(
           leaves()[i].detach().to(at::kCPU, at::kFloat, false, true));
+    if (!request.what->model.loss.empty())
+      take_loss(*request.what);
     check_outputs();
     check_training();
   }
@@ -187,6 +192,8 @@ private:
                     "forward in training mode fails on 2 rows of shape " +
                         to_string(row_sizes_) + ": " + e.what());
     }
+    if (loss_)
+      check_loss();
     loaded_.module.eval();
     check_constants();
     for (const auto& b : loaded_.module.named_buffers())
@@ -200,8 +207,26 @@ private:
         refuse_changing(one.name);
   }
 
+  void take_loss(const job& of) {
+    loss_.emplace(loaded_.module, of, goal());
+    own_losses = [this](const at::Tensor& outputs,
+                        const wanted_outputs& wanted) {
+      return loss_->of(outputs, wanted);
+    };
+  }
+
+  void check_loss() {
+    const autograd_scope autograd;
+    loss_->check(forward(at::zeros(
+        sizes_of(2), at::TensorOptions().device(device_of(setting().place)))));
+  }
+
   double differentiate(const batch_view& batch, uint64_t step_seed,
                        const std::function<void(size_t)>& ready) override {
+    if (loss_) {
+      check_rows(batch);
+      return pass(batch, step_seed, ready).item<double>();
+    }
     const autograd_scope autograd;
     return leaves().backward(outputs(batch, true, step_seed), goal(), batch,
                              ready);
@@ -221,6 +246,10 @@ private:
     return out;
   }
 
+  evaluation_sums judge(const batch_view& batch) override {
+    return loss_ ? judge_outputs(batch) : torch_model::judge(batch);
+  }
+
   evaluation_sums judge_outputs(const batch_view& batch) override {
     const c10::InferenceMode off(false);
     return torch_model::judge_outputs(batch);
@@ -237,6 +266,7 @@ private:
   script_file loaded_;
   bool exact_;
   bool draws_;
+  std::optional<script_loss> loss_;
   std::vector<constant> constants_;
   std::vector<int64_t> row_sizes_;
   std::vector<at::Tensor> initial_;

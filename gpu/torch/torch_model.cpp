@@ -232,7 +232,8 @@ at::Tensor torch_model::pass(const batch_view& batch, uint64_t step_seed,
     const autocast_scope types(setting_.place, setting_.bfloat16);
     const at::Tensor found = outputs(batch, true, step_seed);
     const wanted_outputs wanted = wanted_at(setting_.place, batch);
-    losses = losses_of(goal_, found, wanted, true);
+    losses = own_losses ? own_losses(found, wanted)
+                        : losses_of(goal_, found, wanted, true);
     if (batch.scores)
       write_scores(goal_, found, wanted, {batch.scores, batch.rows});
   }
@@ -255,9 +256,9 @@ evaluation_sums torch_model::judge_outputs(const batch_view& batch) {
     copy_to_host(found, here.data());
     goal_.tell_tally(batch, here);
   }
-  return {.loss = losses_of(goal_, found, wanted, false)
-                      .sum(at::kDouble)
-                      .item<double>(),
+  const at::Tensor losses = own_losses ? own_losses(found, wanted)
+                                       : losses_of(goal_, found, wanted, false);
+  return {.loss = losses.sum(at::kDouble).item<double>(),
           .correct = correct_of(goal_, found, wanted),
           .rows = double(batch.rows),
           .weight = goal_.weight_of(batch)};

@@ -18,10 +18,12 @@
 #include "gpu/torch/objective.hpp"
 #include "gpu/torch/placement.hpp"
 #include "gpu/torch/recorded_steps.hpp"
+#include "gpu/torch/tensor_objective.hpp"
 
 #include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -126,6 +128,12 @@ protected:
   autograd_leaves& leaves() { return leaves_; }
   /// Empty, unless the model adds some.
   batch_norms& norms() { return norms_; }
+
+  /// The loss of each row of `outputs`, differentiable by autograd, in place of
+  /// the goal's; for models whose `differentiate` is `pass`.
+  using losses_by_row = std::function<at::Tensor(const at::Tensor& outputs,
+                                                 const wanted_outputs& wanted)>;
+  losses_by_row own_losses;
 
 private:
   model_setting setting_;

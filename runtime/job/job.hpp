@@ -75,9 +75,10 @@ struct model_spec {
   std::optional<uint64_t> vocabulary; // transformer; null = that of the data
   std::string init = to_string(model_init::seeded); // or a .safetensors path
   std::string path;                                 // torchscript
-  uint64_t parameters = 0;                          // emulated
-  uint64_t us_per_sample = 0;                       // emulated
-  uint64_t us_per_step = 0;                         // emulated
+  std::string loss;           // torchscript: a method of it; empty = train.loss
+  uint64_t parameters = 0;    // emulated
+  uint64_t us_per_sample = 0; // emulated
+  uint64_t us_per_step = 0;   // emulated
 };
 
 struct shuffle_spec {

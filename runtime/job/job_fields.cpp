@@ -100,6 +100,14 @@ void add_model(fields_t& f) {
       .must()
       .only_with("kind", model_kind::torchscript);
   add_field(
+      f, "/model/loss", [](job& j) -> field_place { return &j.model.loss; },
+      "Name of a method of the module, of outputs and labels, that returns the "
+      "loss of each row, in place of the formula of `train.loss`, which then "
+      "says what the label is, how many outputs there are and which metrics "
+      "fit. Empty: that formula. [models.md](models.md#a-loss-of-your-own) has "
+      "an example.")
+      .only_with("kind", model_kind::torchscript);
+  add_field(
       f, "/model/parameters",
       [](job& j) -> field_place { return &j.model.parameters; },
       "Number of parameters of the emulated model.")

@@ -61,6 +61,23 @@ void check_smoothing(const job& in, rule_book& book) {
                 "the emulated model computes no loss; leave it out");
 }
 
+/// It is computed by the module, of which the job knows nothing.
+void check_own_loss(const job& in, rule_book& book) {
+  if (in.model.loss.empty())
+    return;
+  const std::string why =
+      " belongs to the formula of /train/loss, and /model/loss takes its place";
+  if (!in.train.class_weights.empty() || in.train.class_weights_balanced)
+    book.refuse({"/train/class_weights", "/model/loss"},
+                "a weight of classes" + why + "; weigh the rows in the method");
+  if (in.train.label_smoothing > 0)
+    book.refuse({"/train/label_smoothing", "/model/loss"},
+                "it" + why + "; smooth the labels in the method");
+  if (in.train.importance.by != importance_score::none)
+    book.refuse({"/train/importance/by", "/model/loss"},
+                "a score of rows" + why + "; leave one of the two out");
+}
+
 /// Of other data the classes are known only after reading them.
 void check_two_classes(const job& in, rule_book& book) {
   const source_spec& train = in.data.train;
@@ -110,6 +127,7 @@ void check_losses(const job& in, std::vector<failure>& mistakes) {
   rule_book book(mistakes);
   check_class_weights(in, book);
   check_smoothing(in, book);
+  check_own_loss(in, book);
   check_two_classes(in, book);
   check_model(in, book);
 }

@@ -44,6 +44,18 @@ def log_losses(rows, labels):
                        for row, label in zip(rows, labels, strict=True)])
 
 
+def save_focal(path):
+    """The loss (1 - p)^2 * -log p, of the probability p of the label."""
+    save_script(path, {"weight1": (12, COLUMNS), "bias1": (12,),
+                       "weight2": (3, 12), "bias2": (3,)},
+                ["a = torch.relu(torch.linear(x, self.weight1, self.bias1))",
+                 "return torch.linear(a, self.weight2, self.bias2)"],
+                loss=["losses = torch.cross_entropy_loss(outputs, labels, "
+                      "None, 0, -100, 0.)",
+                      "rest = torch.rsub(torch.exp(torch.neg(losses)), 1)",
+                      "return torch.mul(torch.mul(rest, rest), losses)"])
+
+
 class Losses(BallastTest):
     def table(self, name, rows):
         with open(self.folder / name, "w", encoding="utf-8", newline="") as file:
@@ -63,6 +75,10 @@ class Losses(BallastTest):
                              "order": "global", "reduction": "canonical",
                              "optimizer": {"kind": "adam", "lr": 0.02}}, train),
             "elastic": {"workers": workers, "heartbeat_ms": 1000}}, more)
+
+    def own_loss(self):
+        return {"kind": "torchscript", "path": str(self.folder / "net.pt"),
+                "loss": "own"}
 
     def answers(self, run, rows):
         out = self.folder / f"answers-{next(self.folders)}.csv"
@@ -196,8 +212,33 @@ class OfEach(Losses):
         for loss in ("bce", "hinge"):
             job = self.write("job.json", self.job(3, MLP, {"loss": loss}))
             self.refused(2, ["two classes",
-                             "has 3: use cross_entropy"], "run", job,
+                             "numbers up to 2: use cross_entropy"], "run", job,
                          "--run-dir", self.folder / loss, "--no-progress")
+
+    def test_of_a_script_is_its_method_of_outputs_and_labels(self):
+        save_focal(self.folder / "net.pt")
+        run = self.run_job(self.job(3, self.own_loss(), {}))
+        new = rows_of(3, 2, 90)
+        table = self.table("new.csv", new)
+        losses = log_losses(self.answers(run, table), [row[-1] for row in new])
+        judged = self.evaluated(run, table)
+        self.assertAlmostEqual(
+            judged["loss"], ((1 - numpy.exp(-losses)) ** 2 * losses).mean(),
+            delta=NEAR)
+        self.assertGreater(judged["metrics"]["accuracy"], 0.7)
+
+    def test_of_a_script_takes_no_weights_of_the_job(self):
+        save_focal(self.folder / "net.pt")
+        job = self.write("job.json", self.job(
+            3, self.own_loss(), {"class_weights": [1, 2, 3]}))
+        self.refused(2, ["/train/class_weights",
+                         "weigh the rows in the method"], "run", job,
+                     "--run-dir", self.folder / "run", "--no-progress")
+        job = self.write("job.json", self.job(
+            3, {**self.own_loss(), "loss": "other"}, {}))
+        self.refused(2, ["/model/loss", "the module has no method 'other'"],
+                     "run", job, "--run-dir", self.folder / "run",
+                     "--no-progress")
 
     def test_a_script_with_two_outputs_is_refused_where_one_is_needed(self):
         save_script(self.folder / "net.pt",
@@ -247,6 +288,10 @@ class SameBits(Losses, Alike):
         model = {"kind": "torchscript", "path": str(self.folder / "net.pt")}
         for loss, classes in (("bce", 2), ("hinge", 2), ("huber", 0)):
             self.alike(classes, model, {"loss": loss})
+
+    def test_of_a_script_with_a_loss_of_its_own(self):
+        save_focal(self.folder / "net.pt")
+        self.alike(3, self.own_loss(), {})
 
     def test_of_smoothed_tokens(self):
         def job(workers):

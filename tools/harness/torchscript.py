@@ -35,10 +35,10 @@ def _tensor(key, shape, trains):
             + _name("collections", "OrderedDict") + b")RtR")
 
 
-def save_script(path, parameters, forward, buffers=()):
+def save_script(path, parameters, forward, buffers=(), loss=()):
     """`parameters`: name -> shape, with values about 0 as wide as usual;
     `buffers` likewise, with ones. `forward`: lines of its body, of the input
-    `x`."""
+    `x`. `loss`: likewise of a method `own`, of `outputs` and `labels`."""
     buffers = dict(buffers)
     tensors = {**parameters, **buffers}
     fields = b"".join(_text(name) + _tensor(str(i), shape, name in parameters)
@@ -56,7 +56,11 @@ def save_script(path, parameters, forward, buffers=()):
         "  training : bool",
         "  def forward(self: __torch__.Net,",
         "    x: Tensor) -> Tensor:",
-        *(f"    {line}" for line in forward)]) + "\n"
+        *(f"    {line}" for line in forward),
+        *(["  def own(self: __torch__.Net,",
+           "    outputs: Tensor,",
+           "    labels: Tensor) -> Tensor:",
+           *(f"    {line}" for line in loss)] if loss else [])]) + "\n"
     dice = random.Random(5)
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as file:

@@ -3,6 +3,8 @@
 #include "gpu/torch/script_file.hpp"
 #include "warm_start_fixture.hpp"
 
+#include <gmock/gmock.h>
+
 #include <thread>
 #include <torch/script.h>
 #include <torch/serialize.h>
@@ -18,7 +20,7 @@ protected:
   }
 
   void save(const std::string& forward, bool running_mean = false,
-            bool frozen_bias = false) const {
+            bool frozen_bias = false, const std::string& more = {}) const {
     torch::jit::Module m("net");
     torch::manual_seed(3);
     m.register_parameter("weight", torch::randn({4, 12}).requires_grad_(),
@@ -31,6 +33,8 @@ protected:
       m.register_buffer("running_mean", torch::zeros(4));
     m.register_attribute("training", c10::BoolType::get(), true);
     m.define("def forward(self, x):\n" + forward);
+    if (!more.empty())
+      m.define(more);
     m.save(job_.model.path);
   }
   static constexpr const char* dense =
@@ -79,6 +83,55 @@ TEST_F(torchscript, trains_the_module_by_its_parameter_names) {
   const std::vector<float> before = other;
   EXPECT_NEAR(script.made->evaluate(rows.view()).loss, loss, 1e-4);
   EXPECT_EQ(other, before);
+}
+
+TEST_F(torchscript, trains_by_a_loss_of_its_own) {
+  save(dense, false, false,
+       "def twice(self, outputs, labels):\n"
+       "  return 2 * torch.cross_entropy_loss(outputs, labels, None, 0)\n");
+  model_setup usual(job_, image({3, 4}, 4));
+  job_.model.loss = "twice";
+  model_setup own(job_, image({3, 4}, 4));
+  random_rows rows(own.row, 9);
+  const std::vector<float> weights = {1, 0, 2, 1, 1, 0.5, 3, 1, 1};
+  batch_view batch = rows.view();
+  batch.weights = weights.data();
+  EXPECT_NEAR(own.accumulate(batch), 2 * usual.accumulate(batch), 1e-5);
+  for (size_t i = 0; i < own.gradients.size(); ++i)
+    ASSERT_NEAR(own.gradients[i], 2 * usual.gradients[i], 1e-5) << i;
+  const evaluation_sums of_usual = usual.made->evaluate(rows.view());
+  const evaluation_sums of_own = own.made->evaluate(rows.view());
+  EXPECT_NEAR(of_own.loss, 2 * of_usual.loss, 1e-5);
+  EXPECT_EQ(of_own.correct, of_usual.correct);
+  EXPECT_EQ(of_own.weight, 9);
+}
+
+TEST_F(torchscript, refuses_a_loss_that_it_cannot_train_by) {
+  const std::string head = "def own(self, outputs, labels):\n  return ";
+  const auto refusal = [this](const std::string& method) {
+    save(dense, false, false, method);
+    job_.model.loss = "own";
+    try {
+      const model_setup made(job_, image({3, 4}, 4));
+      return std::string("taken");
+    } catch (const ballast_error& e) {
+      EXPECT_EQ(e.what_failed().pointer, "/model/loss");
+      return std::string(e.what());
+    }
+  };
+  using testing::HasSubstr;
+  EXPECT_THAT(refusal(""), HasSubstr("the module has no method 'own'"));
+  EXPECT_THAT(refusal("def own(self, outputs):\n  return outputs\n"),
+              HasSubstr("takes 1 arguments; expected outputs and labels"));
+  EXPECT_THAT(refusal(head + "outputs.sum(1) + torch.rand(2)\n"),
+              HasSubstr("may draw random numbers"));
+  EXPECT_THAT(refusal(head + "outputs.sum()\n"),
+              HasSubstr("returns CPUFloatType of shape []; expected float32 of "
+                        "shape [2]"));
+  EXPECT_THAT(refusal(head + "outputs.detach().sum(1)\n"),
+              HasSubstr("returns what no parameter decides"));
+  EXPECT_THAT(refusal(head + "torch.cross_entropy_loss(outputs, outputs)[7]\n"),
+              HasSubstr("fails on the outputs of 2 rows"));
 }
 
 TEST_F(torchscript, of_a_loss_with_one_output_has_one) {
