@@ -70,12 +70,43 @@ evaluation_report evaluation_totals::sum(collectives::collective& ranks) {
                          {one + model_sums, layout_->reals});
   }
   of.counts.assign(counts, counts + layout_->counts);
-  of.ranked.assign(counts + layout_->counts, values_.data() + values_.size());
+  const std::span<const double> ranked(counts + layout_->counts,
+                                       values_.data() + values_.size());
+  if (layout_->columns > 0)
+    of.columns = rank_columns(ranked, ranks);
+  else
+    of.ranked.assign(ranked.begin(), ranked.end());
   evaluation_report out;
   out.loss = of.loss = all.loss / all.weight;
   out.accuracy = of.accuracy = all.correct / all.rows;
   out.rows = uint64_t(all.rows);
   out.values = metrics::values_of(*layout_, of);
+  return out;
+}
+
+std::vector<metrics::class_ranking>
+evaluation_totals::rank_columns(std::span<const double> ranked,
+                                collectives::collective& ranks) const {
+  if (layout_->ranked == 0)
+    return {}; // of histograms, which takes no time
+  std::vector<metrics::class_ranking> out(layout_->columns);
+  constexpr size_t numbers = 4;
+  std::vector<double> found(out.size() * numbers);
+  for (auto c = size_t(ranks.rank()); c < out.size();
+       c += size_t(ranks.size())) {
+    const auto one = metrics::ranked_column(*layout_, ranked, c);
+    const double told[numbers] = {double(one.own), double(one.others),
+                                  one.roc_auc.value,
+                                  one.average_precision.value};
+    std::copy(std::begin(told), std::end(told), &found[c * numbers]);
+  }
+  // A sum with zeros: the bits of the one that ranked it.
+  ranks.all_reduce(found.data(), found.size(),
+                   collectives::element_type::float64, patience());
+  for (size_t c = 0; c < out.size(); ++c) {
+    const double* one = &found[c * numbers];
+    out[c] = {uint64_t(one[0]), uint64_t(one[1]), {one[2], 0}, {one[3], 0}};
+  }
   return out;
 }
 

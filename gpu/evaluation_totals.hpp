@@ -10,11 +10,13 @@
 #include "gpu/model.hpp"
 #include "runtime/ledger/manifest.hpp"
 #include "runtime/messages/reports.hpp"
+#include "runtime/metrics/ranking.hpp"
 #include "runtime/metrics/tally.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace ballast::gpu {
@@ -42,6 +44,10 @@ private:
   static constexpr size_t model_sums = 4;
   size_t group_of(size_t chunk) const { return chunk * groups_ / chunks_; }
   size_t stride() const { return model_sums + layout_->reals; }
+  /// Each rank ranks some of the columns.
+  std::vector<metrics::class_ranking>
+  rank_columns(std::span<const double> ranked,
+               collectives::collective& ranks) const;
   double* group(size_t number) { return values_.data() + number * stride(); }
 
   std::shared_ptr<const metrics::layout> layout_;

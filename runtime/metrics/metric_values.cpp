@@ -2,7 +2,6 @@
 
 #include "runtime/base/check.hpp"
 #include "runtime/metrics/class_scores.hpp"
-#include "runtime/metrics/ranking.hpp"
 
 #include <array>
 #include <cmath>
@@ -48,7 +47,6 @@ private:
   const layout& by_;
   totals& of_;
   std::optional<class_scores> classes_;
-  std::optional<std::vector<class_ranking>> ranks_; // by column
 };
 
 metric_value one(metric what, double number, std::string undefined = {},
@@ -162,28 +160,22 @@ double computation::calibration_error() const {
 }
 
 void computation::rank_classes() {
-  ranks_.emplace();
-  const size_t first = by_.classes - by_.columns;
-  std::vector<uint64_t> keys;
+  if (by_.ranked > 0) {
+    for (size_t i = of_.columns.size(); i < by_.columns; ++i)
+      of_.columns.push_back(ranked_column(by_, of_.ranked, i));
+    return;
+  }
   for (size_t column = 0; column < by_.columns; ++column) {
-    if (by_.ranked == 0) {
-      const auto bins = [&](size_t own) {
-        return counts({by_.sketch.at + (2 * column + own) * by_.sketch_bins,
-                       by_.sketch_bins});
-      };
-      ranks_->push_back(rank(bins(0), bins(1)));
-      continue;
-    }
-    keys.clear();
-    for (size_t at = 0; at < of_.ranked.size(); at += by_.ranked)
-      keys.push_back(ranked_key(of_.ranked[at + 1 + column],
-                                size_t(of_.ranked[at]) == first + column));
-    ranks_->push_back(rank(keys));
+    const auto bins = [&](size_t own) {
+      return counts({by_.sketch.at + (2 * column + own) * by_.sketch_bins,
+                     by_.sketch_bins});
+    };
+    of_.columns.push_back(rank(bins(0), bins(1)));
   }
 }
 
 metric_value computation::of_ranks(metric what) {
-  if (!ranks_)
+  if (of_.columns.empty())
     rank_classes();
   const bool curve =
       what == metric::roc_auc || what == metric::roc_auc_per_class;
@@ -195,7 +187,7 @@ metric_value computation::of_ranks(metric what) {
   // Of two classes, one number is that of class 1.
   for (size_t c = by_.classes == 2 && !listed ? 1 : first; c < by_.classes;
        ++c) {
-    const class_ranking& found = (*ranks_)[c - first];
+    const class_ranking& found = of_.columns[c - first];
     const bounded& number = curve ? found.roc_auc : found.average_precision;
     if (found.own == 0)
       lacking.push_back(c);
@@ -258,6 +250,17 @@ metric_value computation::of_tokens(metric what) const {
 }
 
 } // namespace
+
+class_ranking ranked_column(const layout& by, std::span<const double> ranked,
+                            size_t column) {
+  const size_t own = by.classes - by.columns + column;
+  std::vector<uint64_t> keys;
+  keys.reserve(ranked.size() / by.ranked);
+  for (size_t at = 0; at < ranked.size(); at += by.ranked)
+    keys.push_back(
+        ranked_key(ranked[at + 1 + column], size_t(ranked[at]) == own));
+  return rank(keys);
+}
 
 metric_values values_of(const layout& by, totals& of) {
   computation with(by, of);

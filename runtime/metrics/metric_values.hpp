@@ -4,6 +4,7 @@
 
 #include "runtime/metrics/layout.hpp"
 #include "runtime/metrics/metric_catalogue.hpp"
+#include "runtime/metrics/ranking.hpp"
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -31,9 +32,15 @@ struct totals {
   std::vector<double> reals;    // as the layout has them
   std::vector<uint64_t> counts; // likewise
   std::vector<double> ranked;   // of all rows, in any order
-  double loss = 0;              // of task tokens: mean over the tokens
-  double accuracy = 0;          // likewise
+  /// By column, where these are known without `ranked`; empty: they are not.
+  std::vector<class_ranking> columns;
+  double loss = 0;     // of task tokens: mean over the tokens
+  double accuracy = 0; // likewise
 };
+
+/// Of one column of the layout, by what is ranked of all rows.
+class_ranking ranked_column(const layout& by, std::span<const double> ranked,
+                            size_t column);
 
 /// One for each metric that is wanted, in that order. Sorts within `of`.
 metric_values values_of(const layout& by, totals& of);
