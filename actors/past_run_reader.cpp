@@ -26,7 +26,7 @@ using nlohmann::json;
 /// judged, for how long.
 constexpr const char* may_change[] = {
     "/elastic",       "/balance",          "/checkpoint",
-    "/evaluate",      "/faults",           "/stop/max_minutes",
+    "/faults",        "/evaluate/metrics", "/stop/max_minutes",
     "/name",          "/data/memory_mb",   "/data/disk_mb",
     "/train/threads", "/train/collective", "/train/activation_checkpointing"};
 

@@ -98,8 +98,13 @@ void add_predict_commands(CLI::App& app, std::function<int()>& chosen) {
   add_input(evaluate, *a);
   evaluate->add_option("--labels", a->labels,
                        "The file of the labels, of images of the format idx");
-  evaluate->add_option("--by", a->by,
-                       "A column of tables: also for each of its values");
+  evaluate
+      ->add_option("--by", a->by,
+                   "A column of tables: also for each of its values")
+      ->check([](const std::string& name) {
+        return name.empty() ? std::string("expected the name of a column")
+                            : std::string();
+      });
   evaluate->callback([a, &chosen] {
     chosen = [a] {
       return call_node_library("predict",

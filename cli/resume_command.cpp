@@ -1,5 +1,8 @@
 #include "cli/resume_command.hpp"
 
+#include <cstdio>
+#include <optional>
+
 namespace ballast::cli {
 
 namespace {
@@ -26,6 +29,13 @@ std::string resume_command(const run_options& options, const outcome& how) {
   if (folder.starts_with("-"))
     folder = "./" + folder;
   std::string out = "ballast run --resume " + shell_word(folder);
+  // Its minutes are over: without more it would stop again.
+  const std::optional<double>& minutes = options.what.stop.max_minutes;
+  if (minutes && how.reason.find("stop.max_minutes") != std::string::npos) {
+    char more[32];
+    std::snprintf(more, sizeof more, "%.6g", 2 * *minutes);
+    out += " --set /stop/max_minutes=" + std::string(more);
+  }
   if (options.device != "auto")
     out += " --device " + options.device;
   if (!options.http.empty())

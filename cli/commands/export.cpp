@@ -112,7 +112,9 @@ void write_folder(const fs::path& model, const fs::path& place) {
 
 int do_export(const json& request) {
   const fs::path model = request.at("model").get<std::string>();
-  const fs::path place = request.at("out").get<std::string>();
+  fs::path place = request.at("out").get<std::string>();
+  if (!place.has_filename()) // "NAME/"
+    place = place.parent_path();
   const bool onnx = place.extension() == ".onnx";
   const bool script = place.extension() == ".pt";
   if (!onnx && !script && place.has_extension())

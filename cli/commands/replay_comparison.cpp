@@ -91,35 +91,43 @@ void compare_losses(const fs::path& folder, const fs::path& run,
   }
 }
 
-/// By step, loss and accuracy of the test part as their text.
-std::map<uint64_t, std::string> tests_of(const fs::path& run) {
-  std::map<uint64_t, std::string> out;
+/// By step, what the test part came to: loss, accuracy and metrics by name.
+std::map<uint64_t, std::map<std::string, json>> tests_of(const fs::path& run) {
+  std::map<uint64_t, std::map<std::string, json>> out;
   for_each_line(run / "events.jsonl", "event", [&](const json& one) {
-    if (one.at("kind") == "evaluation")
-      out.insert_or_assign(
-          one.at("step").get<uint64_t>(),
-          "loss " + json_text(one.value("test_loss", json())) + ", accuracy " +
-              json_text(one.value("test_accuracy", json())) + ", metrics " +
-              json_text(one.value("metrics", json())));
+    if (one.at("kind") != "evaluation")
+      return;
+    std::map<std::string, json> found{
+        {"loss", one.value("test_loss", json())},
+        {"accuracy", one.value("test_accuracy", json())}};
+    const json metrics = one.value("metrics", json::object());
+    for (const auto& [name, value] : metrics.items())
+      found.emplace(name, value);
+    out.insert_or_assign(one.at("step").get<uint64_t>(), std::move(found));
   });
   return out;
 }
 
 void compare_tests(const fs::path& folder, const fs::path& run,
                    replay_report& out) {
-  const std::map<uint64_t, std::string> again = tests_of(run);
-  for (const auto& [step, was] : tests_of(folder)) {
-    const auto is = again.find(step);
+  const auto again = tests_of(run);
+  for (const auto& [step, had] : tests_of(folder)) {
+    const auto has = again.find(step);
     // It is ended behind the last step, maybe before that is evaluated.
-    if (is == again.end())
+    if (has == again.end())
       continue;
     ++out.tests_compared;
-    if (is->second == was)
-      continue;
-    out.problems.push_back("the test part after step " + std::to_string(step) +
-                           " has " + is->second + ", had " + was +
-                           "; all before it agree");
-    return;
+    for (const auto& [name, was] : had) {
+      const auto is = has->second.find(name);
+      // Other metrics may have been asked for since.
+      if (is == has->second.end() || json_text(is->second) == json_text(was))
+        continue;
+      out.problems.push_back("the test part after step " +
+                             std::to_string(step) + " has " + name + " " +
+                             json_text(is->second) + ", had " + json_text(was) +
+                             "; all before it agree");
+      return;
+    }
   }
 }
 

@@ -90,7 +90,7 @@ ordered_json training_of(const json& job, const json& report) {
 }
 
 ordered_json metrics_of(const json& report) {
-  ordered_json out;
+  ordered_json out = ordered_json::object();
   put(out, "loss", at(report, "/test_loss"));
   const json metrics = at(report, "/test_metrics");
   for (const auto& [name, value] : metrics.items())
@@ -183,6 +183,9 @@ std::string card_text(const ordered_json& card) {
   add_table(out, "Input", card["input"]);
   add_table(out, "Output", card["output"]);
   add_table(out, "On the test part", card["metrics"]);
+  if (card["metrics"].empty() && card["data"].value("test_rows", 0) > 0)
+    out += "\nThis model was not evaluated on the test part: its training was "
+           "stopped between two evaluations. `ballast evaluate` does that.\n";
   add_table(out, "Data", card["data"]);
   add_table(out, "Training", card["training"]);
   add_table(out, "Architecture", card["model"]);

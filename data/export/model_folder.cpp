@@ -66,12 +66,12 @@ json without_chunks(json set) {
   return set;
 }
 
-/// The report with the evaluation of that model, where it is not the last one
-/// (keep.best); without any where that is not told.
+/// The report with the evaluation of this model, which need not be the last one
+/// (keep.best), or be one at all, as of a run that was stopped: then without
+/// any.
 json judged_as_kept(json report, const fs::path& run) {
-  const json best = report.value("best", json());
-  if (!best.is_object() ||
-      best.value("step", json()) != report.value("model_step", json(0)))
+  const json step = report.value("model_step", json());
+  if (step.is_null() || !report.contains("test_loss"))
     return report;
   report.erase("test_loss");
   report.erase("test_metrics");
@@ -80,8 +80,8 @@ json judged_as_kept(json report, const fs::path& run) {
     if (line.find("\"evaluation\"") == std::string::npos)
       continue;
     const json one = json::parse(line, nullptr, false);
-    if (!one.is_object() || one.value("kind", "") != "evaluation" ||
-        one.value("step", json()) != best.value("step", json()))
+    if (!one.is_object() || one.value("kind", json()) != "evaluation" ||
+        one.value("step", json()) != step)
       continue;
     report["test_loss"] = one.value("test_loss", json());
     report["test_metrics"] = one.value("metrics", json());

@@ -70,6 +70,13 @@ private:
     const auto found = schema_->GetAllFieldIndices(name);
     if (found.size() == 1)
       return found.front();
+    if (found.empty() && !of_.what.data.graph.empty())
+      throw source_error(file_ +
+                             ": behind the nodes of the job's graph its "
+                             "rows have no column '" +
+                             printable(name) + "', " + what,
+                         "/data/train/features",
+                         "their columns are " + names_of(*schema_));
     throw source_error(
         file_ + (found.empty() ? ": has no column '" : ": has two columns '") +
             printable(name) + "', " + what,

@@ -55,7 +55,8 @@ void check_is_run(const fs::path& folder) {
                               printable(folder.string()) + "@STEP`");
   if (!is_there(folder / model_name))
     refuse_folder(folder, "has no model.safetensors: the run has not ended; "
-                          "`ballast run --resume " +
+                          "if nothing trains it any more, `ballast run "
+                          "--resume " +
                               printable(folder.string()) + "` goes on with it");
 }
 

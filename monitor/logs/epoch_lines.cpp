@@ -1,6 +1,7 @@
 #include "monitor/logs/epoch_lines.hpp"
 
 #include "runtime/base/number_text.hpp"
+#include "runtime/job/test_part.hpp"
 #include "runtime/messages/judge.hpp"
 #include "runtime/metrics/metric_catalogue.hpp"
 
@@ -54,6 +55,8 @@ std::string render_epoch(const finished_epoch& of) {
 void epoch_lines::begin(const job& what) {
   *this = {};
   epochs_ = what.train.epochs;
+  tests_any_ = has_test_part(what);
+  every_ = what.evaluate.every;
   const judge by(what);
   if (by.judges() && by.metric() != "loss")
     metric_ = by.metric();
@@ -88,7 +91,7 @@ void epoch_lines::committed(const ledger::committed_step& step,
   if (last_ && step.step <= last_->step)
     forget(value(step.epoch));
   if (now_.epoch != value(step.epoch))
-    now_ = {.epoch = value(step.epoch)};
+    now_ = {.epoch = value(step.epoch), .first = step.step};
   measure(step);
   now_.samples += step.samples;
   if (std::isfinite(step.loss)) {
@@ -100,6 +103,7 @@ void epoch_lines::committed(const ledger::committed_step& step,
   finished_epoch out;
   out.epoch = now_.epoch;
   out.epochs = epochs_;
+  out.judged = judged_in(step);
   if (over->loss)
     out.loss = over->loss;
   else if (now_.loss_samples > 0)
@@ -111,6 +115,23 @@ void epoch_lines::committed(const ledger::committed_step& step,
     out.seconds = double(now_.samples) / rate;
   }
   ended_.push_back(out);
+}
+
+step_number epoch_lines::judged_in(const ledger::committed_step& last) const {
+  if (!tests_any_)
+    return {};
+  if (!every_ || value(last.epoch) == epochs_)
+    return last.step;
+  const step_number newest{value(last.step) / *every_ * *every_};
+  return newest < now_.first ? step_number{} : newest;
+}
+
+bool epoch_lines::is_ready(const finished_epoch& one) const {
+  if (one.judged == step_number{})
+    return true;
+  const auto found = tests_.find(one.epoch);
+  return (found != tests_.end() && found->second.after >= one.judged) ||
+         one.epoch + 1 < now_.epoch; // it may have none after all
 }
 
 void epoch_lines::evaluated(const evaluation_report& what, bool classes) {
@@ -135,7 +156,7 @@ void epoch_lines::evaluated(const evaluation_report& what, bool classes) {
 
 void epoch_lines::add_test(finished_epoch& to) const {
   const auto found = tests_.find(to.epoch);
-  if (found == tests_.end())
+  if (found == tests_.end() || found->second.after < to.judged)
     return;
   const finished_epoch& test = found->second.found;
   to.test_loss = test.test_loss;
@@ -145,9 +166,7 @@ void epoch_lines::add_test(finished_epoch& to) const {
 
 std::vector<std::string> epoch_lines::take(int64_t now_ns, bool over) {
   size_t ready = 0;
-  while (ready < ended_.size() &&
-         (over || tests_.contains(ended_[ready].epoch) ||
-          ended_[ready].epoch < now_.epoch))
+  while (ready < ended_.size() && (over || is_ready(ended_[ready])))
     ++ready;
   const bool folds = epochs_ > each_max;
   const bool too_soon =

@@ -18,6 +18,7 @@ namespace ballast::monitor {
 
 struct finished_epoch {
   uint64_t epoch = 0;
+  step_number judged{}; // the newest evaluation of it that is due; 0: none
   uint64_t epochs = 0;
   std::optional<double> loss;      // mean over its samples
   std::optional<double> test_loss; // of its evaluation; none: there was none
@@ -45,27 +46,32 @@ public:
   /// `classes`: the labels are classes, and so it has an accuracy.
   void evaluated(const evaluation_report& what, bool classes);
 
-  /// The lines that are due, each once: of epochs whose evaluation is known, or
-  /// that the run is past. `over`: also of those that are still to be
-  /// evaluated. Of a run with more than `each_max` epochs one line a second
-  /// stands for all epochs since the one before.
+  /// The lines that are due, each once: of epochs whose newest evaluation is
+  /// known, or that the run is a whole epoch past. `over`: also of those that
+  /// are still to be evaluated. Of a run with more than `each_max` epochs one
+  /// line a second stands for all epochs since the one before.
   std::vector<std::string> take(int64_t now_ns, bool over = false);
   static constexpr uint64_t each_max = 100;
 
 private:
   struct sums {
     uint64_t epoch = 0;
+    step_number first{};
     uint64_t samples = 0;
     double loss = 0;
     uint64_t loss_samples = 0;
     uint64_t timed_samples = 0; // of steps whose duration is known
     uint64_t timed_ns = 0;
   };
+  bool is_ready(const finished_epoch& one) const;
+  step_number judged_in(const ledger::committed_step& last) const;
   void forget(uint64_t from_epoch);
   void measure(const ledger::committed_step& step);
   void add_test(finished_epoch& to) const;
 
   uint64_t epochs_ = 0;
+  bool tests_any_ = false;
+  std::optional<uint64_t> every_; // evaluations, in steps; none: each epoch
   std::string metric_; // that stop or keep look at; empty: the first one
   sums now_;
   std::optional<ledger::committed_step> last_;

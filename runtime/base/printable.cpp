@@ -48,9 +48,14 @@ character character_at(std::string_view text, size_t at) {
     least = 0x80;
     most = 0xBF;
   }
-  // U+0080 to U+009F are control characters too.
-  const bool control = first == 0xC2 && byte_at(text, at + 1) < 0xA0;
-  return {bytes, true, control};
+  // U+0080 to U+009F are control characters too; those that turn the direction
+  // of what follows are U+202A to U+202E and U+2066 to U+2069.
+  const uint8_t second = byte_at(text, at + 1);
+  const uint8_t third = byte_at(text, at + 2);
+  const bool turns =
+      first == 0xE2 && ((second == 0x80 && third >= 0xAA && third <= 0xAE) ||
+                        (second == 0x81 && third >= 0xA6 && third <= 0xA9));
+  return {bytes, true, turns || (first == 0xC2 && second < 0xA0)};
 }
 
 void append_escaped(std::string& out, uint8_t byte) {

@@ -1,5 +1,6 @@
 #include "runtime/coordinator/judging.hpp"
 
+#include "runtime/base/number_text.hpp"
 #include "runtime/coordinator/transitions.hpp"
 
 #include <algorithm>
@@ -72,8 +73,11 @@ bool is_out_of_time(const coordinator_parts& p) {
 } // namespace
 
 std::string why_stopped(const coordinator_parts& p) {
-  return is_out_of_time(p) ? "stopped: stop.max_minutes of training are over"
-                           : "stopped";
+  if (!is_out_of_time(p))
+    return "stopped";
+  return "stopped: the " +
+         four_digits(p.run.spec.job.stop.max_minutes.value_or(0)) +
+         " minutes of training of stop.max_minutes are over";
 }
 
 void stop_in_time(coordinator_parts& p) {

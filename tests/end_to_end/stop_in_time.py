@@ -131,13 +131,34 @@ class Curves(StopInTime):
         run = self.run_job(job)
         report = read_json(run / "report.json")
         self.assertEqual(report["state"], "stopped")
-        self.assertIn("stop.max_minutes", report["reason"])
+        self.assertIn("0.005000 minutes of training of stop.max_minutes",
+                      report["reason"])
         again = self.start("run", "--resume", run, "--no-progress", "--set",
                            "/stop/max_minutes=0.008")
         self.assertEqual(again.wait(60), 0, again)
         more = read_json(run / "report.json")
         self.assertGreater(more["steps"], report["steps"])
         self.assertEqual(more["best"]["step"], more["model_step"])
+        self.assertIn(f"ballast run --resume {run.name} --set "
+                      "/stop/max_minutes=0.016", again.err)
+
+    def test_the_card_of_a_model_has_the_numbers_of_that_model(self):
+        job = self.job(1, stop={"patience": None, "max_minutes": 0.005},
+                       evaluate={"every": 1000000}, train={"epochs": 1000000})
+        del job["keep"], job["stop"]["metric"]
+        run = self.run_job(job)
+        card = read_json(run / "model" / "card.json")
+        self.assertEqual(card["metrics"], {})
+        self.assertIn("This model was not evaluated on the test part",
+                      (run / "model" / "README.md").read_text("utf-8"))
+
+    def test_when_it_is_judged_does_not_change_at_a_resume(self):
+        run = self.run_job(self.job(
+            1, stop={"patience": None, "max_minutes": 0.005},
+            train={"epochs": 1000000}))
+        self.refused(2, "/evaluate/every", "run", "--resume", run,
+                     "--no-progress", "--set", "/evaluate/every=3",
+                     "--set", "/stop/max_minutes=0.008")
 
     def test_what_cannot_be_looked_at_is_refused(self):
         job = self.job(1)
@@ -161,6 +182,18 @@ class Alike(StopInTime):
                    "leaves": 4, "optimizer": {"kind": "adam", "lr": 0.02}},
             stop={"patience": self.PATIENCE}, faults=True,
             checkpoint={"every_steps": 25, "every_s": 0})
+
+    def test_how_long_a_replay_takes_says_nothing(self):
+        run = self.run_job(merged(self.canonical(1), {
+            "stop": {"patience": None, "max_minutes": 0.004},
+            "train": {"epochs": 1000000}}))
+        self.ballast("run", "--resume", run, "--no-progress", "--set",
+                     "/stop/max_minutes=0.01")
+        found = json.loads(
+            self.ballast("audit", run, "--replay", "--json").out)
+        self.assertTrue(found["same"], found)
+        self.assertEqual(found["losses_compared"],
+                         read_json(run / "report.json")["steps"])
 
     def outcome(self, run):
         curve, best = self.expect_best(run, self.PATIENCE)

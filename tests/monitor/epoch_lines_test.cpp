@@ -100,13 +100,58 @@ TEST(epoch_lines, show_the_metric_that_decides) {
       << got[0];
 }
 
-TEST(epoch_lines, do_without_an_evaluation_once_the_run_goes_on) {
+TEST(epoch_lines, wait_for_the_newest_evaluation_that_is_due_in_an_epoch) {
+  const auto after = [](uint64_t step) {
+    evaluation_report out = evaluation_of((step - 1) / per_epoch + 1);
+    out.step = step_number{step};
+    out.loss = double(step);
+    return out;
+  };
+  job what = job_of(3);
+  what.evaluate.every = 3; // after 3, 6, 9 and the last step
+  trained run(what);
+  run.epoch();
+  EXPECT_EQ(run.out.take(0), lines{});
+  run.out.evaluated(after(3), true);
+  EXPECT_NE(run.out.take(0).at(0).find("test 3.000"), std::string::npos);
+  run.epoch();
+  run.out.evaluated(after(6), true);
+  EXPECT_NE(run.out.take(0).at(0).find("test 6.000"), std::string::npos);
+  run.epoch();
+  run.out.evaluated(after(9), true);
+  EXPECT_EQ(run.out.take(0), lines{}) << "the last step is evaluated, too";
+  run.out.evaluated(after(12), true);
+  EXPECT_NE(run.out.take(0).at(0).find("test 12.00"), std::string::npos);
+}
+
+TEST(epoch_lines, do_without_an_evaluation_where_none_is_due) {
+  job what = job_of(3);
+  what.evaluate.every = 7;
+  trained run(what);
+  run.epoch();
+  EXPECT_EQ(run.out.take(0).size(), 1u);
+  run.epoch();
+  EXPECT_EQ(run.out.take(0), lines{});
+}
+
+TEST(epoch_lines, do_without_an_evaluation_an_epoch_later) {
   trained run(job_of(3));
+  run.epoch();
   run.epoch();
   EXPECT_EQ(run.out.take(0), lines{});
   run.step();
   EXPECT_EQ(run.out.take(0),
             lines{"epoch 1/3  loss 0.5000  0.400 s  2.50 k samples/s"});
+}
+
+TEST(epoch_lines, do_without_an_evaluation_of_no_test_part) {
+  job what = job_of(3);
+  what.data.test_fraction = 0;
+  trained run(what);
+  run.epoch();
+  EXPECT_EQ(run.out.take(0),
+            lines{"epoch 1/3  loss 0.5000  0.400 s  2.50 k samples/s"});
+  run.step();
   for (uint64_t i = 1; i < per_epoch; ++i)
     run.step(std::nan(""));
   EXPECT_EQ(run.out.take(0, true),
