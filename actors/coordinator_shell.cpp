@@ -175,8 +175,10 @@ void coordinator_shell::on_tick() {
       summaries_due(core(), ++ticks_) && !stands_still(core(), now());
   if (due && workers_stale_ && !queue_.waiting())
     queue_.add(queued_work{[this] { write_stale_workers(); }});
-  if (due && state_->record)
+  if (due && state_->record) {
     state_->record->probe()->status(status());
+    state_->record->notices().history()->status(status());
+  }
   if (config_.on_tick && core().members.active())
     config_.on_tick(status());
   delayed_send(this, tick_every, coordinator_tick{});

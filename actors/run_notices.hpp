@@ -1,11 +1,13 @@
 /// Tells the user of a run what happens to it: a line in the log and at once
-/// where the run was begun, and events in events.jsonl. One per run_record,
-/// shared by its parts; any thread once `tell_by` was called.
+/// where the run was begun, events in events.jsonl, and its history. One per
+/// run_record, shared by its parts; any thread once `tell_by` was called.
 #pragma once
 
+#include "monitor/history/run_history.hpp"
 #include "monitor/logs/event_log.hpp"
 #include "monitor/logs/log.hpp"
 #include "runtime/coordinator/run_event.hpp"
+#include "store/clock.hpp"
 
 #include <functional>
 #include <memory>
@@ -29,8 +31,11 @@ public:
     if (tell_)
       tell_(text);
   }
-  /// An event that changes how the run is to be understood.
+  /// An event that changes how the run is to be understood, or is a point of
+  /// its course.
   void happened(const coordinator::run_event& what) const {
+    if (const auto* e = std::get_if<coordinator::events::evaluated>(&what))
+      history_->evaluated(store::monotonic_ns(), *e);
     if (const auto* e = std::get_if<coordinator::events::window_chosen>(&what))
       warn("the training set does not fit into the memory of the workers: each "
            "draws from a window of " +
@@ -47,9 +52,14 @@ public:
       warn("checkpoints go to the disk alone: " + e->reason);
   }
   const std::shared_ptr<monitor::event_log>& events() const { return events_; }
+  const std::shared_ptr<monitor::run_history>& history() const {
+    return history_;
+  }
 
 private:
   std::shared_ptr<monitor::event_log> events_;
+  std::shared_ptr<monitor::run_history> history_ =
+      std::make_shared<monitor::run_history>();
   std::function<void(const std::string&)> tell_;
 };
 

@@ -9,6 +9,7 @@
 #include "data/prepared/set_tables.hpp"
 #include "data/source/row_faults.hpp"
 #include "monitor/audit_run.hpp"
+#include "monitor/report_page.hpp"
 #include "runtime/base/fault_point.hpp"
 #include "runtime/base/text_digest.hpp"
 #include "runtime/ledger/lineage.hpp"
@@ -24,6 +25,8 @@
 namespace ballast::actors {
 
 namespace {
+
+constexpr const char* page_name = "report.html";
 
 run_record::place make_place(const job& what, const std::string& folder,
                              const std::filesystem::path& base) {
@@ -98,6 +101,37 @@ void audit(const std::filesystem::path& folder, const run_notices& notices,
   notices.warn(doubt);
   report.state = to_string(coordinator::run_phase::failed);
   report.reason += (report.reason.empty() ? "" : "; ") + doubt;
+}
+
+/// What an earlier life has shown; an evaluation at the time of its step.
+void remember(monitor::run_history& to, const coordinator::past_run& past) {
+  const bool classes = is_of_classes(past.what.train.loss);
+  auto next = past.evaluations.begin();
+  for (const ledger::committed_step& step : past.steps) {
+    to.committed({&step, 1});
+    for (; next != past.evaluations.end() && next->step <= step.step; ++next)
+      to.evaluated(
+          int64_t(step.t_ns),
+          {.epoch = next->epoch,
+           .step = next->step,
+           .loss = next->loss,
+           .rows = next->rows,
+           .accuracy = classes ? std::optional(next->accuracy) : std::nullopt,
+           .values = next->values});
+  }
+}
+
+/// `ballast report` makes it at any time: without it nothing is lost.
+void write_page(const store::run_directory& of, const run_notices& notices) {
+  try {
+    store::atomic_file file(
+        of.file(page_name),
+        {.durability = store::outlives::process, .unfinished_in = of.tmp()});
+    file.append(monitor::report_page(of.path()));
+    file.publish();
+  } catch (const std::exception& problem) {
+    notices.warn(std::string(page_name) + " is not written: " + problem.what());
+  }
 }
 
 } // namespace
@@ -185,6 +219,9 @@ void run_record::go_on() {
     if (std::filesystem::exists(directory_.file(kept), ignored))
       continue;
     std::filesystem::rename(report, directory_.file(kept));
+    std::filesystem::rename(
+        directory_.file(page_name),
+        directory_.file("report-" + std::to_string(life) + ".html"), ignored);
     if (!readable)
       notices_.warn(
           "report.json of the life before is no JSON object; it is kept as " +
@@ -215,6 +252,7 @@ coordinator::past_run run_record::past() {
   samples_ = 0;
   for (const ledger::committed_step& step : out.steps)
     samples_ += step.samples;
+  remember(*notices_.history(), out);
   return out;
 }
 
@@ -241,6 +279,7 @@ void run_record::perform(const coordinator::write_steps& what) {
     samples_ += step.samples;
     probe_->committed(step.step, step.epoch, step.samples, step.loss);
   }
+  notices_.history()->committed(what.steps);
 }
 
 void run_record::perform(const coordinator::undo_steps& what) {
@@ -253,6 +292,7 @@ void run_record::perform(const coordinator::undo_steps& what) {
   inherited_ = std::min(inherited_, what.to);
   samples_ -=
       std::min(samples_, steps_.cut(what.to, directory_.file("undone.jsonl")));
+  notices_.history()->undone(what.to);
   checkpoints_.undo_after(what.to);
   notices_.events()->append(
       coordinator::events::undone{last, what.to, what.reason});
@@ -295,6 +335,7 @@ nlohmann::ordered_json run_record::finish(monitor::run_report report) {
   copies_.finish(report.state, step_number{report.steps});
   notices_.events()->append(
       coordinator::events::done{report.state, report.steps, report.reason});
+  write_page(directory_, notices_);
   journal_.close();
   return out;
 }

@@ -7,6 +7,7 @@
 #include "cli/node_library.hpp"
 #include "cli/open_file_limit.hpp"
 #include "cli/predict_arguments.hpp"
+#include "cli/report_arguments.hpp"
 #include "cli/run_events.hpp"
 #include "cli/set_option.hpp"
 #include "cli/standard_input.hpp"
@@ -393,6 +394,7 @@ int parse_and_run(int argc, char** argv) {
   add_docs_command(app, chosen);
   add_data_commands(app, chosen);
   add_predict_commands(app, chosen);
+  add_report_command(app, chosen);
   add_handed_on(app);
   try {
     app.parse(argc, argv);

@@ -1,5 +1,6 @@
-# The files of the web page as C++: cmake -DOUT=x.cpp -DFOLDER=dir -DNAMES=a,b
-# -P Embed.cmake writes a source that defines page_files() of http_page.hpp.
+# Files of the web page as C++: cmake -DOUT=x.cpp -DFOLDER=dir -DNAMES=a,b
+# -DFUNCTION=page_files -P Embed.cmake writes a source that defines that
+# function of http_page.hpp.
 string(REPLACE "," ";" names "${NAMES}")
 set(entries "")
 foreach(name IN LISTS names)
@@ -13,6 +14,6 @@ endforeach()
 file(WRITE "${OUT}"
      "// Made of ${NAMES} by cmake/Embed.cmake.\n#include \"monitor/http/http_page.hpp\"\n\n"
      "namespace ballast::monitor {\n\nnamespace {\n\n"
-     "constexpr page_file files[] = {\n${entries}};\n\n} // namespace\n\n"
-     "std::span<const page_file> page_files() {\n  return files;\n}\n\n"
+     "constexpr page_file ${FUNCTION}_made[] = {\n${entries}};\n\n} // namespace\n\n"
+     "std::span<const page_file> ${FUNCTION}() {\n  return ${FUNCTION}_made;\n}\n\n"
      "} // namespace ballast::monitor\n")

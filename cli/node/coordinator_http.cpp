@@ -5,13 +5,18 @@
 #include "runtime/messages/control.hpp"
 
 #include <chrono>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 namespace ballast::cli {
 
 namespace {
 
 constexpr auto request_deadline = std::chrono::seconds(10);
+/// A tick of the coordinator.
+constexpr auto status_age_max = std::chrono::milliseconds(50);
 
 /// Asks the coordinator on behalf of an HTTP request; any thread.
 nlohmann::json ask_status(caf::actor_system& system,
@@ -25,6 +30,51 @@ nlohmann::json ask_status(caf::actor_system& system,
                });
   return out;
 }
+
+/// What was answered a moment ago is the answer: many who look cost the
+/// coordinator no more than one. Any thread.
+class recent_status {
+public:
+  recent_status(caf::actor_system& system, actors::local_coordinator_actor whom)
+      : system_(system), whom_(std::move(whom)) {}
+
+  nlohmann::json get() {
+    const auto began = clock::now();
+    const std::lock_guard lock(mutex_);
+    // Those who waited for another one's answer take it, also if it is none.
+    if (known_ && clock::now() - known_at_ <= status_age_max)
+      return *known_;
+    if (problem_ && failed_at_ >= began)
+      throw ballast_error(*problem_);
+    known_.reset();
+    problem_.reset();
+    try {
+      known_ = ask_status(system_, whom_);
+    } catch (const ballast_error& problem) {
+      problem_ = problem.what_failed();
+      failed_at_ = clock::now();
+      throw;
+    }
+    known_at_ = clock::now();
+    return *known_;
+  }
+  /// Something was changed, and whoever did it wants to see that.
+  void forget() {
+    const std::lock_guard lock(mutex_);
+    known_.reset();
+  }
+
+private:
+  using clock = std::chrono::steady_clock;
+
+  caf::actor_system& system_;
+  const actors::local_coordinator_actor whom_;
+  std::mutex mutex_;
+  std::optional<nlohmann::json> known_;
+  clock::time_point known_at_;
+  std::optional<failure> problem_;
+  clock::time_point failed_at_;
+};
 
 /// The one place where a control message is JSON: a request from here on, and a
 /// value that comes back.
@@ -78,14 +128,15 @@ coordinator_handlers(caf::actor_system& system,
                      std::shared_ptr<actors::record_slot> records,
                      std::shared_ptr<std::string> own_address) {
   monitor::http_handlers out;
-  auto status = [&system, whom] { return ask_status(system, whom); };
+  const auto recent = std::make_shared<recent_status>(system, whom);
+  auto status = [recent] { return recent->get(); };
   out.metrics = [records] {
     auto record = records->get();
     return record ? record->probe()->text() : monitor::idle_metrics();
   };
-  out.unhealthy = [&system, whom]() -> std::optional<std::string> {
+  out.unhealthy = [recent]() -> std::optional<std::string> {
     try {
-      ask_status(system, whom);
+      recent->get();
       return std::nullopt;
     } catch (const ballast_error& e) {
       return e.what();
@@ -97,8 +148,19 @@ coordinator_handlers(caf::actor_system& system,
     return targets(status(), *own_address);
   };
   out.schema = [] { return api_schema(); };
-  out.control = [&system, whom](const std::string& body) {
-    return ask_control(system, whom, body);
+  out.series = [records](const monitor::series_query& what) {
+    const auto record = records->get();
+    if (!record)
+      return nlohmann::json{{"names", nlohmann::json::array()},
+                            {"series", nlohmann::json::object()}};
+    return what.names.empty()
+               ? nlohmann::json{{"names", record->notices().history()->names()}}
+               : record->notices().history()->to_json(what);
+  };
+  out.control = [&system, whom, recent](const std::string& body) {
+    monitor::http_reply reply = ask_control(system, whom, body);
+    recent->forget();
+    return reply;
   };
   out.events = [records]() -> std::shared_ptr<monitor::event_log> {
     auto record = records->get();

@@ -14,6 +14,8 @@ struct page_file {
 };
 
 std::span<const page_file> page_files();
+/// What a report (monitor/report_page.hpp) has of its own.
+std::span<const page_file> report_files();
 
 /// By the extension of a file name.
 std::string_view content_type(std::string_view name);

@@ -5,6 +5,7 @@
 #include "monitor/http/http_bind.hpp"
 #include "monitor/http/http_page.hpp"
 #include "monitor/http/http_stream.hpp"
+#include "monitor/http/series_request.hpp"
 #include "monitor/logs/event_log.hpp"
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
@@ -28,6 +29,7 @@ using httplib::Response;
 using handled = httplib::Server::HandlerResponse;
 
 constexpr const char* events_path = "/v1/events";
+constexpr const char* series_path = "/v1/series";
 constexpr const char* json_type = "application/json";
 constexpr const char* metrics_type = "text/plain; version=0.0.4; charset=utf-8";
 /// How long a reader of events may accept nothing.
@@ -113,6 +115,7 @@ struct http_server::state {
               const std::function<std::optional<std::string>()>& trouble);
   void control(const Request& request, Response& response,
                const httplib::ContentReader& read);
+  void series(const Request& request, Response& response);
   void stream_events(const Request& request, Response& response);
 };
 
@@ -253,6 +256,17 @@ void http_server::state::control(const Request& request, Response& response,
   response.set_content(reply.body, json_type);
 }
 
+void http_server::state::series(const Request& request, Response& response) {
+  const auto of = [&](const char* name) {
+    return request.get_param_value(name);
+  };
+  const series_asked what = parse_series(of("names"), of("from"), of("points"));
+  if (!what.refused.empty())
+    return refuse(response, 400, "bad_request", what.refused);
+  response.set_content(json_text(handlers.series(what.query)) + "\n",
+                       json_type);
+}
+
 void http_server::state::stream_events(const Request& request,
                                        Response& response) {
   if (!has_socket) // its path was encoded in another way
@@ -283,10 +297,6 @@ void http_server::state::stream_events(const Request& request,
         if (first) {
           // At once, so that the reader knows it is connected.
           text = "retry: 1000\n\n";
-          uint64_t oldest = log->first_kept();
-          if (seq + 1 < oldest)
-            text += ": events before " + std::to_string(oldest) +
-                    " are only in events.jsonl\n\n";
           first = false;
           news = log->after(seq, events_per_write_max);
         } else {
@@ -333,6 +343,10 @@ void http_server::state::add_coordinator_routes() {
   json_route("/v1/status", handlers.status);
   json_route("/v1/targets", handlers.targets);
   json_route("/v1/schema", handlers.schema);
+  if (handlers.series)
+    server.Get(series_path, [this](const Request& request, Response& response) {
+      series(request, response);
+    });
   if (handlers.status)
     for (const page_file& file : page_files()) {
       bool index = file.name == "index.html";

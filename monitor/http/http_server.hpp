@@ -19,6 +19,7 @@
 namespace ballast::monitor {
 
 class event_log;
+struct series_query;
 
 struct http_address {
   std::string host;
@@ -46,6 +47,9 @@ struct http_handlers {
   std::function<nlohmann::json()> status;
   std::function<nlohmann::json()> targets;
   std::function<nlohmann::json()> schema;
+  /// GET /v1/series: how the run went, as series_query asks; no names: which
+  /// there are.
+  std::function<nlohmann::json(const series_query&)> series;
   /// POST /v1/control: the body of the request, at most `body_bytes_max`.
   std::function<http_reply(const std::string& body)> control;
   /// GET /v1/events. Called for every request, because a node's log changes

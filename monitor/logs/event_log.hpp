@@ -1,6 +1,6 @@
 /// The events of a run, in order: events.jsonl, and the newest ones in memory
-/// for GET /v1/events. Owned by the coordinator process; every method from any
-/// thread.
+/// for GET /v1/events; earlier ones are read from the file. Owned by the
+/// coordinator process; every method from any thread.
 #pragma once
 
 #include "monitor/logs/event_text.hpp"
@@ -47,25 +47,33 @@ public:
   /// Number of the oldest event still in memory, last() + 1 if none.
   uint64_t first_kept() const;
 
-  /// At most `count` events newer than `seq`, oldest first. Those no longer in
-  /// memory are missing: see first_kept().
+  /// At most `count` events newer than `seq`, oldest first, without a gap;
+  /// where the file cannot be read any more those before first_kept() are
+  /// missing.
   std::vector<event> after(uint64_t seq, size_t count = kept_max) const;
 
   /// The same, but waits up to `timeout` for the first one; empty on timeout
   /// and when stop is requested. A subscriber calls it in a loop; a slow one
-  /// misses events instead of blocking the writer.
+  /// reads what it missed from the file instead of blocking the writer.
   std::vector<event> wait_after(uint64_t seq, size_t count,
                                 std::chrono::milliseconds timeout,
                                 const std::stop_token& stop) const;
 
 private:
   std::vector<event> copy_after(uint64_t seq, size_t count) const;
+  std::vector<event> read_after(uint64_t seq, size_t count,
+                                uint64_t from_bytes) const;
+  /// Of the lock, which it may release.
+  std::vector<event> found_after(std::unique_lock<std::mutex>& lock,
+                                 uint64_t seq, size_t count) const;
 
   const size_t kept_;
   mutable std::mutex mutex_;
   mutable std::condition_variable_any appended_;
   store::line_file file_;
   std::deque<event> events_;
+  /// Where every so many events begin in the file.
+  std::vector<uint64_t> marks_;
   uint64_t last_ = 0;
 };
 

@@ -1,20 +1,25 @@
-// Polls the state of the run every second and subscribes to its events. The
-// history from before the page was opened is rebuilt from the events.
+// Polls the state of the run every second and subscribes to its events. What was
+// before the page was opened is in the series of the coordinator, and the history
+// of shares is rebuilt from the events.
 "use strict";
 
 const by = id => document.getElementById(id);
-const points_max = 1500, events_max = 300;
+const points_max = 1500, events_max = 300, interruptions_max = 20;
 const window_s = 0.25; // least observation time of balancing
-const plots = Object.fromEntries(["share", "skew", "makespan", "moved"]
+const series_points = 600, series_every_ms = 2000;
+const plots = Object.fromEntries(
+  ["loss", "test", "speed", "world", "share", "skew", "makespan", "moved"]
   .map(id => [id, new Plot(by(id))]));
 
 let run; // its name; everything below belongs to it
-let past, events, stream, last, retry_at = 0;
+let past, events, interruptions, series, stream, last, retry_at = 0, series_at = 0;
 
 function begin(name) {
   run = name;
   past = []; // {t, rows: {worker: n}, skew: {worker: v}, most, ratio, moved, bound}
   events = [];
+  interruptions = []; // newest first
+  series = {}; // name: {t_s, step, mean, least, most}
   last = {moved: 0, bound: 0, seq: 0, begun: null, tones: new Map()};
   by("events").replaceChildren();
   if (stream) stream.close();
@@ -40,6 +45,15 @@ function remember(point) {
     past = past.filter((_, i) => i > points_max / 2 || i % 2 === 0);
 }
 
+async function take_series() {
+  if (!run || Date.now() < series_at) return;
+  series_at = Date.now() + series_every_ms;
+  const read = async query => (await fetch("v1/series" + query, {cache: "no-store"})).json();
+  const names = (await read("")).names.filter(is_of_course).map(encodeURIComponent);
+  if (!names.length) return;
+  series = (await read(`?points=${series_points}&names=${names.join(",")}`)).series;
+  draw_soon();
+}
 const before_of = t => past.filter(p => p.t <= t).pop();
 
 function follow() {
@@ -64,6 +78,8 @@ function take_event(event) {
     remember({t, rows: event.rows, skew: event.skew_tv, most: event.skew_tv_max,
               ratio, moved: last.moved, bound: last.bound});
   }
+  if (event.kind === "generation" && event.phases_ms) interruptions.unshift(event);
+  if (interruptions.length > interruptions_max) interruptions.pop();
   events.push({t, kind: event.kind});
   if (events.length > events_max) events.shift();
   const line = document.createElement("li");
@@ -188,9 +204,13 @@ function draw() {
   const of = value => past.map(p => [since_begin(p.t), value(p) ?? null]);
   const marks = events.filter(e => ["balance", "generation", "fault", "worker_lost"]
     .includes(e.kind)).map(e => ({t: since_begin(e.t), kind: event_class[e.kind]}));
+  by("interrupted").hidden = !interruptions.length;
+  if (interruptions.length)
+    show_interruptions(by("interruptions"), interruptions, t => since_begin(seconds(t * 1e9)));
   const base = {from, to: Math.max(to, from + 1), marks};
   const names = [...new Set(past.flatMap(p => Object.keys(p.rows)))].sort(name_order.compare);
   const sum = p => Object.values(p.rows).reduce((a, b) => a + b, 0) || 1;
+  show_course(plots, series, t => since_begin(seconds(t * 1e9)), base);
   plots.share.show(names.map(n => ({name: n, tone: tone(n), look: "band",
     points: of(p => p.rows[n] === undefined ? null : p.rows[n] / sum(p))})), {...base, most: 1, format: percent});
   plots.skew.show([...names.map(n => ({name: n, tone: tone(n), look: "line",
@@ -211,6 +231,7 @@ async function refresh() {
     if (!reply.ok) throw new Error(`${reply.status} ${reply.statusText}`);
     const status = await reply.json();
     take_status(status);
+    await take_series();
     by("trouble").textContent = status.trouble || "";
   } catch (error) {
     by("trouble").textContent =

@@ -112,6 +112,7 @@ class Jobs(BallastTest):
     def check_files(self, run):
         for name in ("job.json", "steps.jsonl", "events.jsonl", "workers.json",
                      "coordinator.json", "ledger.sqlite", "report.json",
+                     "report.html",
                      "model.safetensors", "logs/w1.log", "logs/w2.log"):
             self.assertTrue((run / name).exists(), name)
         self.assertEqual(list((run / "tmp").iterdir()), [])

@@ -6,9 +6,12 @@ reasons are hostile; what was drawn is read from the document.
 import contextlib
 import http.server
 import json
+import os
+import signal
 import threading
 import unittest
 
+from harness.http_client import request
 from harness.jobs import emulated_job
 from harness.live_run import LiveRun
 from harness.program import ROOT
@@ -17,7 +20,8 @@ from harness.waiting import wait_until
 from ballast_test import BallastTest
 from browser import Browser
 
-PLOTS = ["share", "skew", "makespan", "moved"]
+PLOTS = ["loss", "test", "speed", "world", "share", "skew", "makespan", "moved"]
+EMPTY = {"test"}  # of a model that says nothing of a row
 MARKUP = "<img src=x onerror=\"document.title='injected'\">"
 # Of every plot: the paths, and how many different heights they have.
 DRAWN = """Object.fromEntries([...document.querySelectorAll(".plot")].map(plot =>
@@ -31,6 +35,11 @@ TABLE = """[...document.querySelectorAll("#workers tr")].map(line =>
 BALANCE = "document.getElementById('balance').textContent"
 
 
+def all_drawn(page, empty=EMPTY):
+    return all(paths for plot, paths in page.value(DRAWN).items()
+               if plot not in empty)
+
+
 class Page(BallastTest):
     def opened(self, url, width=1400, height=1200):
         browser = Browser(self.environment, self.folder)
@@ -41,7 +50,7 @@ class Page(BallastTest):
 
 
 class Live(Page):
-    def test_four_plots_follow_a_run_that_is_balanced(self):
+    def test_plots_follow_a_run_that_is_balanced(self):
         job = emulated_job(
             rows=6000, workers=4, batch=128, epochs=100000, us_per_sample=200,
             faults=True, trace_samples=False,
@@ -51,7 +60,7 @@ class Live(Page):
                      self.environment["BALLAST_CACHE"]) as live:
             live.wait_full(4)
             page = self.opened(live.url + "/")
-            wait_until(lambda: all(page.value(DRAWN).values()), "four plots")
+            wait_until(lambda: all_drawn(page), "all plots")
             self.assertIsNone(live.post("slow_worker", worker="w2", factor=4))
             live.wait_for(lambda: self.moved(live), "a move by size")
             wait_until(lambda: f"moved {self.moved(live):,}" in
@@ -75,6 +84,12 @@ class Live(Page):
     def check_plots(self, page):
         drawn = page.value(DRAWN)
         self.assertEqual(list(drawn), PLOTS)
+        self.assertEqual((drawn["test"], page.value(
+            "document.getElementById('test').hidden")), ([], True))
+        # One line of steps, as this model is not evaluated; 4 workers.
+        self.assertEqual(len(drawn["loss"]), 1)
+        self.assertEqual(len(drawn["speed"]), 1)
+        self.assertEqual(page.value(LEGENDS)["world"], ["workers 4"])
         # A band, a line each; the areas of what moved have a line on top.
         self.assertEqual(len(drawn["share"]), 4)
         self.assertEqual(len(drawn["skew"]), 5)
@@ -114,7 +129,36 @@ class Live(Page):
         live.stop()
         wait_until(lambda: "No answer" in page.value(
             "document.getElementById('trouble').textContent"), "its end")
-        self.assertTrue(all(page.value(DRAWN).values()))
+        self.assertTrue(all_drawn(page))
+
+
+class Late(Page):
+    def test_a_page_opened_late_shows_what_was_before_the_coordinator_died(self):
+        job = emulated_job(
+            rows=6000, workers=2, batch=128, epochs=100000, us_per_sample=100,
+            faults=True, trace_samples=False)
+        with LiveRun(job, self.folder / "late",
+                     self.environment["BALLAST_CACHE"]) as live:
+            live.wait_full(2, 40)
+            first, before = live.coordinator, len(live.steps.lines)
+            os.kill(first, signal.SIGKILL)
+            live.wait_for(lambda: live.coordinator != first and
+                          live.full(2, 40) and
+                          len(live.steps.lines) > before + 40,
+                          "40 steps of a second coordinator")
+            found = request(
+                live.url + "/v1/series?names=loss&points=2000").json
+            known = len(live.steps.lines)
+            loss = found["series"]["loss"]
+            self.assertEqual(loss["step"], list(range(1, len(loss["step"]) + 1)))
+            self.assertGreaterEqual(len(loss["step"]), known - 40)
+            self.assertEqual(loss["mean"][:known],
+                             [one["loss"] for one in live.steps.lines][
+                                 :len(loss["mean"])])
+            page = self.opened(live.url + "/")
+            wait_until(lambda: all_drawn(page, EMPTY | {"makespan"}),
+                       "all plots")
+            self.assertEqual(page.troubles, [])
 
 
 class Played(http.server.BaseHTTPRequestHandler):
@@ -125,6 +169,12 @@ class Played(http.server.BaseHTTPRequestHandler):
         folder = ROOT / "monitor" / "page"
         if path == "/v1/status":
             self.answer("application/json", json.dumps(self.status()).encode())
+        elif path == "/v1/series":
+            of = {"t_s": [1.0, 1.0], "step": [1, 2], "mean": [2.0, 1.0],
+                  "least": [1.0, 1.0], "most": [2.0, 1.0]}
+            names = ["loss", "test_" + MARKUP, "samples_per_s", "world"]
+            self.answer("application/json", json.dumps(
+                {"names": names, "series": dict.fromkeys(names, of)}).encode())
         elif path == "/v1/events":
             self.answer("text/event-stream", b"".join(
                 b"data: " + json.dumps(one).encode() + b"\n\n"
@@ -176,7 +226,7 @@ class Hostile(Page):
         self.addCleanup(server.shutdown)
         page = self.opened(f"http://127.0.0.1:{server.server_address[1]}/")
         wait_until(lambda: len(page.value(EVENTS)) == 6 and
-                   all(page.value(DRAWN).values()), "all that is hostile")
+                   all_drawn(page, set()), "all that is hostile")
         self.assertEqual(page.value("document.querySelectorAll('img').length"),
                          0)
         self.assertEqual(page.value("document.title"), "Ballast: " + MARKUP)
@@ -185,6 +235,7 @@ class Hostile(Page):
         self.assertIn(MARKUP, page.value(TABLE)[1])
         self.assertIn(MARKUP, page.value(BALANCE))
         self.assertIn(MARKUP, page.value(LEGENDS)["share"][0])
+        self.assertIn(MARKUP, page.value(LEGENDS)["test"][0])
         self.assertEqual(page.troubles, [])
 
 

@@ -9,7 +9,7 @@ import re
 # Replaced as a whole, or written in place by SQLite.
 REPLACED = re.compile(
     r"coordinator\.(json|lock)|workers\.json|run\.lock|ledger\.sqlite(-wal|"
-    r"-shm)?|(last/)?model\.safetensors|model/.*|tmp/.*|checkpoints/\.(unfinished|removed)-.*")
+    r"-shm)?|(last/)?model\.safetensors|report\.html|model/.*|tmp/.*|checkpoints/\.(unfinished|removed)-.*")
 APPENDED = re.compile(r"events\.jsonl|undone\.jsonl|logs/.*|trace/.*")
 CHECKPOINT = re.compile(r"checkpoints/step-(\d+)/(.*)")
 

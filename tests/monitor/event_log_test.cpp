@@ -69,14 +69,15 @@ TEST(event_log, tells_the_number_of_a_line_before_it_is_written) {
   EXPECT_EQ(log.append(event_text{"c", {}}), 3u);
 }
 
-TEST(event_log, keeps_only_the_newest_in_memory) {
+TEST(event_log, keeps_only_the_newest_in_memory_and_reads_the_others) {
   store::temp_folder folder;
   event_log log(folder / "e", 3);
   EXPECT_EQ(log.first_kept(), 1u);
   for (int i = 0; i < 5; ++i)
     log.append(event_text{"x", {}});
   EXPECT_EQ(log.first_kept(), 3u);
-  EXPECT_EQ(numbers(log.after(0)), (seqs{3, 4, 5}));
+  EXPECT_EQ(numbers(log.after(0)), (seqs{1, 2}));
+  EXPECT_EQ(numbers(log.after(2)), (seqs{3, 4, 5}));
   EXPECT_EQ(numbers(log.after(3)), (seqs{4, 5}));
   EXPECT_EQ(numbers(log.after(2, 2)), (seqs{3, 4}));
   EXPECT_EQ(numbers(log.after(5)), seqs{});
@@ -92,8 +93,37 @@ TEST(event_log, continues_an_earlier_file) {
   }
   event_log log(folder / "e", 2);
   EXPECT_EQ(log.last(), 4u);
-  EXPECT_EQ(numbers(log.after(0)), (seqs{3, 4}));
+  EXPECT_EQ(numbers(log.after(0)), (seqs{1, 2}));
+  EXPECT_EQ(numbers(log.after(2)), (seqs{3, 4}));
   EXPECT_EQ(log.append(event_text{"y", {}}), 5u);
+}
+
+TEST(event_log, is_read_whole_from_anywhere_by_those_who_come_late) {
+  store::temp_folder folder;
+  for (uint64_t lives : {1, 2}) { // the second one finds the file
+    event_log log(folder / "e", 10);
+    while (log.last() < 1500 * lives)
+      log.append(
+          event_text{"x", {{"text", std::string(log.last() % 40, 'y')}}});
+    for (uint64_t from : {0, 1, 254, 255, 256, 257, 511, 512, 1480, 1499}) {
+      uint64_t at = from;
+      while (at < log.last())
+        for (const event& one : log.after(at, 100)) {
+          ASSERT_EQ(one.seq, at + 1);
+          ASSERT_EQ(nlohmann::json::parse(one.line)["seq"], one.seq);
+          at = one.seq;
+        }
+    }
+  }
+}
+
+TEST(event_log, goes_on_with_what_it_has_where_the_file_is_gone) {
+  store::temp_folder folder;
+  event_log log(folder / "e", 3);
+  for (int i = 0; i < 5; ++i)
+    log.append(event_text{"x", {}});
+  std::filesystem::remove(folder / "e");
+  EXPECT_EQ(numbers(log.after(0)), (seqs{3, 4, 5}));
 }
 
 TEST(event_log, wakes_a_subscriber_that_waits) {

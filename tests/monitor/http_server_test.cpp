@@ -3,6 +3,7 @@
 #include "monitor/http/http_server.hpp"
 
 #include "http_client.hpp"
+#include "monitor/history/run_history.hpp"
 #include "monitor/http/http_page.hpp"
 #include "monitor/logs/event_log.hpp"
 #include "tests/store/expect_error.hpp"
@@ -40,6 +41,9 @@ struct served_coordinator {
       return http_reply{body == "{}" ? 200 : 422,
                         "{\"got\":" + std::to_string(body.size()) + "}"};
     };
+    handlers.series = [](const series_query& what) {
+      return nlohmann::json{{"points", what.points_max}, {"names", what.names}};
+    };
     handlers.events = [this] { return events; };
     port = server.start("127.0.0.1", 0, handlers, limits).port;
   }
@@ -64,6 +68,17 @@ uint16_t start_worker(http_server& server) {
   http_handlers handlers;
   handlers.metrics = [] { return "ballast_epoch 1\n"; };
   return server.start("127.0.0.1", 0, handlers).port;
+}
+
+TEST(http_server, answers_series_and_refuses_what_is_no_query) {
+  served_coordinator its;
+  const http_answer found = its.get("/v1/series?names=loss%2Cworld&points=3");
+  EXPECT_EQ(found.status, 200);
+  EXPECT_EQ(nlohmann::json::parse(found.body),
+            (nlohmann::json{{"points", 3}, {"names", {"loss", "world"}}}));
+  const http_answer refused = its.get("/v1/series?points=many");
+  EXPECT_EQ(refused.status, 400);
+  EXPECT_THAT(refused.body, HasSubstr("'points' must be a number"));
 }
 
 TEST(http_server, answers_every_route_of_a_coordinator) {
@@ -258,14 +273,15 @@ TEST(http_server, continues_a_stream_where_the_browser_lost_it) {
   EXPECT_THAT(stream.read_until("\"three\""), Not(HasSubstr("\"two\"")));
 }
 
-TEST(http_server, says_which_events_are_only_in_the_file) {
+TEST(http_server, streams_events_that_are_only_in_the_file_any_more) {
   served_coordinator its; // its log keeps 5
   for (int i = 0; i < 8; ++i)
     its.events->append(event_text{"x", {}});
   http_connection stream(its.port);
   stream.send(http_text("GET", "/v1/events", its.port));
-  EXPECT_THAT(stream.read_until("id: 8"),
-              HasSubstr(": events before 4 are only in events.jsonl"));
+  const std::string got = stream.read_until("id: 8");
+  for (int i = 1; i <= 8; ++i)
+    EXPECT_THAT(got, HasSubstr("id: " + std::to_string(i) + "\n"));
 }
 
 TEST(http_server, limits_event_streams_and_keeps_the_rest_reachable) {
