@@ -40,6 +40,8 @@ monitor::run_report summary_of(const coordinator::coordinator_parts& core,
     out.test_accuracy = tally.test->accuracy;
   if (tally.test)
     out.test_values = tally.test->values;
+  if (const auto time = run.time.settled().of_all(); time.total() > instant{})
+    out.time = time;
   out.generations = members ? value(members->number) : 0;
   out.moved_samples = balance.moved_rows;
   out.moved_bytes = balance.moved_bytes;

@@ -394,7 +394,7 @@ int parse_and_run(int argc, char** argv) {
   add_docs_command(app, chosen);
   add_data_commands(app, chosen);
   add_predict_commands(app, chosen);
-  add_report_command(app, chosen);
+  add_report_commands(app, chosen);
   add_handed_on(app);
   try {
     app.parse(argc, argv);

@@ -1,4 +1,4 @@
-/// The command line of `ballast report`.
+/// The command lines of `ballast report` and `ballast compare`.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@ class App;
 
 namespace ballast::cli {
 
-/// `chosen` becomes its work, if it is parsed.
-void add_report_command(CLI::App& app, std::function<int()>& chosen);
+/// `chosen` becomes the work of the one that is parsed.
+void add_report_commands(CLI::App& app, std::function<int()>& chosen);
 
 } // namespace ballast::cli

@@ -248,6 +248,8 @@ std::string status_screen(const json& status) {
   const json* moves = find(status, "moves");
   out += "  moves " +
          std::to_string(moves && moves->is_array() ? moves->size() : 0) + "\n";
+  if (find(status, "bound"))
+    out += "bound by " + text(status, "bound") + "\n";
   if (const json* workers = find(status, "workers");
       workers && workers->is_array() && !workers->empty())
     out += "\n" + workers_table(*workers);

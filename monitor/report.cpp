@@ -1,5 +1,6 @@
 #include "monitor/report.hpp"
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 namespace ballast::monitor {
@@ -32,6 +33,14 @@ ordered_json audit_of(const std::optional<audit_result>& in) {
   return out;
 }
 
+ordered_json time_of(const coordinator::spent_time& in) {
+  ordered_json out;
+  for (size_t i = 0; i < coordinator::time_causes; ++i)
+    out[ballast::to_string(coordinator::time_cause(i))] =
+        std::chrono::duration<double>(in.by[i]).count();
+  return out;
+}
+
 } // namespace
 
 ordered_json to_json(const run_report& in) {
@@ -52,6 +61,8 @@ ordered_json to_json(const run_report& in) {
                    {"value", in.best->value},
                    {"epoch", in.best->epoch},
                    {"step", in.best->step}};
+  if (in.time)
+    out["time_s"] = time_of(*in.time);
   out.update({
       {"generations", or_null(in.generations)},
       {"recoveries", recoveries_of(in.recoveries)},

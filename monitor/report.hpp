@@ -1,6 +1,7 @@
 /// report.json: the result of a run. --json prints the same object.
 #pragma once
 
+#include "runtime/coordinator/time_account.hpp"
 #include "runtime/metrics/metric_values.hpp"
 
 #include <cstdint>
@@ -60,6 +61,9 @@ struct run_report {
   std::optional<double> test_accuracy;
   /// Omitted if there are none.
   metrics::metric_values test_values;
+  /// What the workers' time went into, in this life of the coordinator; omitted
+  /// if there is none.
+  std::optional<coordinator::spent_time> time;
   std::optional<uint64_t> generations;
   std::vector<recovery> recoveries;
   /// Moves for balance only; repair does not count.

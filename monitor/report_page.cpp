@@ -10,8 +10,10 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -188,35 +190,78 @@ std::string as_script_data(const json& what) {
   return out;
 }
 
-} // namespace
-
-std::string report_page(const fs::path& run) {
-  const json job = store::read_json_file(run / "job.json");
+json read_job(const fs::path& run) {
+  json job = store::read_json_file(run / "job.json");
   if (!job.is_object())
     throw ballast_error(errc::run_dir_unusable,
                         printable(run.string()) +
                             ": has no job.json that can be read; expected the "
                             "directory of a run");
-  json data = course(run).to_json();
-  data["job"] = job;
-  data["name"] = fs::weakly_canonical(run).filename().string();
+  return job;
+}
+
+json data_of(const fs::path& run) {
+  json job = read_job(run);
+  json out = course(run).to_json();
+  out["job"] = std::move(job);
+  out["name"] = fs::weakly_canonical(run).filename().string();
   const json report = store::read_json_file(run / "report.json");
-  data["report"] = report.is_object() ? report : json();
+  out["report"] = report.is_object() ? report : json();
+  return out;
+}
+
+/// A page with its parts, each named in it as {{NAME}}.
+std::string filled(std::string_view page, const json& data) {
   std::string out;
-  std::string_view left = page_part("report.html");
   while (true) {
-    const size_t at = left.find("{{");
-    out += left.substr(0, at);
+    const size_t at = page.find("{{");
+    out += page.substr(0, at);
     if (at == std::string_view::npos)
       return out;
-    const size_t end = left.find("}}", at);
-    const std::string_view name = left.substr(at + 2, end - at - 2);
+    const size_t end = page.find("}}", at);
+    const std::string_view name = page.substr(at + 2, end - at - 2);
     if (name == "data")
       out += as_script_data(data);
     else
       out += page_part(name);
-    left = left.substr(end + 2);
+    page = page.substr(end + 2);
   }
+}
+
+} // namespace
+
+std::string report_page(const fs::path& run) {
+  return filled(page_part("report.html"), data_of(run));
+}
+
+std::string comparison_page(std::span<const fs::path> runs) {
+  json data{{"runs", json::array()}};
+  for (const fs::path& run : runs) {
+    json one = data_of(run);
+    one.erase("events");
+    data["runs"].push_back(std::move(one));
+  }
+  data["differences"] = job_differences(runs);
+  return filled(page_part("compare.html"), data);
+}
+
+nlohmann::json job_differences(std::span<const fs::path> runs) {
+  std::vector<json> jobs;
+  for (const fs::path& run : runs)
+    jobs.push_back(read_job(run).flatten());
+  std::set<std::string> pointers;
+  for (const json& job : jobs)
+    for (const auto& [pointer, value] : job.items())
+      pointers.insert(pointer);
+  json out = json::array();
+  for (const std::string& pointer : pointers) {
+    json values = json::array();
+    for (const json& job : jobs)
+      values.push_back(job.value(pointer, json()));
+    if (std::ranges::adjacent_find(values, std::not_equal_to()) != values.end())
+      out.push_back({{"pointer", pointer}, {"values", values}});
+  }
+  return out;
 }
 
 } // namespace ballast::monitor

@@ -40,6 +40,14 @@ json trouble_json(const coordinator::worker_status& of) {
   return out;
 }
 
+json time_json(const coordinator::spent_time& of) {
+  json out = json::object();
+  for (size_t i = 0; i < coordinator::time_causes; ++i)
+    out[ballast::to_string(coordinator::time_cause(i))] =
+        std::chrono::duration<double>(of.by[i]).count();
+  return out;
+}
+
 json worker_json(const coordinator::worker_status& of) {
   json out = identity_json(of);
   out["heartbeat_age_s"] =
@@ -50,6 +58,8 @@ json worker_json(const coordinator::worker_status& of) {
     out["trouble"] = trouble_json(of);
   if (of.rank)
     out["samples_per_s"] = of.samples_per_s;
+  if (of.spent)
+    out["time_s"] = time_json(*of.spent);
   if (!of.share)
     return out;
   out["rows_owned"] = of.share->rows_owned;
@@ -146,6 +156,8 @@ void add_run(json& out, const coordinator::run_status::numbers& of) {
   if (of.lacks)
     out["waiting_for_memory"] = {{"lacking_bytes", of.lacks->lacking_bytes},
                                  {"free_bytes", of.lacks->free_bytes}};
+  if (!of.bound.empty())
+    out["bound"] = of.bound;
   if (!of.waits.empty())
     out["waits"] = of.waits;
   if (of.requests)

@@ -14,7 +14,7 @@ struct page_file {
 };
 
 std::span<const page_file> page_files();
-/// What a report (monitor/report_page.hpp) has of its own.
+/// What reports and comparisons (monitor/report_page.hpp) have of their own.
 std::span<const page_file> report_files();
 
 /// By the extension of a file name.

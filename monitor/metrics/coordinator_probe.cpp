@@ -3,6 +3,8 @@
 #include "store/clock.hpp"
 
 #include <algorithm>
+#include <array>
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <set>
@@ -91,6 +93,7 @@ struct coordinator_probe::metrics {
     Gauge* skew = nullptr;
     Gauge* copies = nullptr;
     Gauge* heartbeat = nullptr;
+    std::array<Counter*, coordinator::time_causes> time{};
     double skew_value = 0;
   };
 
@@ -195,6 +198,22 @@ struct coordinator_probe::metrics {
       set(one.copies, copies, now.name, *now.share->copy_bytes_per_s);
     if (now.heartbeat_age)
       set(one.heartbeat, heartbeats, now.name, now.heartbeat_age->count());
+    if (now.spent)
+      show_time(one, now.name, *now.spent);
+  }
+
+  void show_time(worker_gauges& to, const std::string& worker,
+                 const coordinator::spent_time& spent) {
+    for (size_t i = 0; i < coordinator::time_causes; ++i) {
+      if (!to.time[i])
+        to.time[i] = &times.Add(
+            {{"worker", worker},
+             {"cause", ballast::to_string(coordinator::time_cause(i))}});
+      const double more = std::chrono::duration<double>(spent.by[i]).count() -
+                          to.time[i]->Value();
+      if (more > 0)
+        to.time[i]->Increment(more);
+    }
   }
 
   void forget(const std::string& worker) {
@@ -210,6 +229,9 @@ struct coordinator_probe::metrics {
           std::pair(&heartbeats, one.heartbeat)})
       if (gauge)
         family->Remove(gauge);
+    for (Counter* time : one.time)
+      if (time)
+        times.Remove(time);
     workers.erase(place);
     update_skew_max();
   }
@@ -237,6 +259,7 @@ struct coordinator_probe::metrics {
   Family<Gauge>& skews = out.gauges("ballast_worker_skew_tv");
   Family<Gauge>& copies = out.gauges("ballast_worker_copy_bytes_per_second");
   Family<Gauge>& heartbeats = out.gauges("ballast_heartbeat_age_seconds");
+  Family<Counter>& times = out.counters("ballast_worker_time_seconds_total");
   Family<Counter>& moved = out.counters("ballast_moved_samples_total");
   Counter& moved_by_skew = moved.Add({{"reason", "skew"}});
   Counter& moved_by_size = moved.Add({{"reason", "size"}});

@@ -57,6 +57,11 @@ constexpr metric_entry catalogue[] = {
      "newest copies. Absent before the first few."},
     {"ballast_heartbeat_age_seconds", gauge, "seconds", "run, worker",
      "coordinator", "Time since a worker was last heard of."},
+    {"ballast_worker_time_seconds_total", counter, "seconds",
+     "run, worker, cause", "coordinator",
+     "Where a worker's time went since this coordinator knows it: compute, "
+     "data, straggler, communication, evaluation, start, recovery, paused, "
+     "waiting, other. They sum to the time that it was connected."},
     {"ballast_plans_total", counter, "", "run, outcome", "coordinator",
      "Plans by what became of them: offered, effective, dropped."},
     {"ballast_balance_makespan_ratio", gauge, "ratio", "run", "coordinator",

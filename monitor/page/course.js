@@ -32,6 +32,44 @@ function show_course(plots, series, at, base) {
     {...base, most: 1, format: count});
 }
 
+// A bar for each: [name, {cause: seconds}]. Causes without time are left out.
+const causes = ["compute", "communication", "straggler", "data", "evaluation",
+  "recovery", "start", "waiting", "paused", "other"];
+function show_times(table, rows) {
+  const known = causes.filter(c => rows.some(([, time]) => time[c] > 0));
+  const head = document.createElement("tr"), legend = document.createElement("th");
+  legend.className = "text phases";
+  for (const cause of known) {
+    const swatch = document.createElement("span");
+    swatch.className = `swatch t${causes.indexOf(cause)}`;
+    legend.append(swatch, cause + " ");
+  }
+  head.append(document.createElement("th"), legend, document.createElement("th"));
+  table.replaceChildren(head, ...rows.map(([name, time]) => {
+    const all = known.reduce((sum, c) => sum + (time[c] || 0), 0) || 1;
+    const bar = svg_node("svg", {class: "bar wide", viewBox: "0 0 100 1",
+                                 preserveAspectRatio: "none", role: "img"});
+    bar.setAttribute("aria-label", known.map(c => `${c} ${percent(time[c] / all)}`).join(", "));
+    let x = 0;
+    for (const cause of known) {
+      const width = 100 * (time[cause] || 0) / all;
+      svg_node("rect", {class: `t${causes.indexOf(cause)}`, x, y: 0, width, height: 1}, bar)
+        .append(svg_node("title", {}));
+      bar.lastChild.lastChild.textContent = `${cause}: ${percent((time[cause] || 0) / all)}`;
+      x += width;
+    }
+    const line = document.createElement("tr");
+    for (const [content, kind] of [[name, "text"], [bar, "text whole"],
+                                   [`${percent((time.compute || 0) / all)} compute`, ""]]) {
+      const cell = document.createElement("td");
+      cell.className = kind;
+      cell.append(content);
+      line.append(cell);
+    }
+    return line;
+  }));
+}
+
 const phases = ["detect", "fence", "plan", "open", "sync", "first_step"];
 
 // A row for each time that training stood still and went on: its phases as a

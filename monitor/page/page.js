@@ -4,7 +4,7 @@
 "use strict";
 
 const by = id => document.getElementById(id);
-const points_max = 1500, events_max = 300, interruptions_max = 20;
+const points_max = 1500, events_max = 300, interruptions_max = 20, times_max = 16;
 const window_s = 0.25; // least observation time of balancing
 const series_points = 600, series_every_ms = 2000;
 const plots = Object.fromEntries(
@@ -110,6 +110,7 @@ function take_status(status) {
   }
   follow();
   show_facts(status, members);
+  show_spent(status, workers);
   show_workers(workers, members);
   draw_soon();
 }
@@ -155,6 +156,20 @@ function show_facts(status, members) {
       box.append(key, text);
       return box;
     }));
+}
+
+// Of many workers those that compute least of their time.
+function show_spent(status, workers) {
+  const known = workers.filter(w => w.time_s && w.state !== "lost");
+  by("spent").hidden = !known.length;
+  by("bound").textContent = status.bound || "";
+  const sum = {}, part = w => w.time_s.compute /
+    (Object.values(w.time_s).reduce((a, b) => a + b, 0) || 1);
+  for (const w of known)
+    for (const [cause, time] of Object.entries(w.time_s)) sum[cause] = (sum[cause] || 0) + time;
+  const shown = known.length <= times_max ? known
+    : [...known].sort((a, b) => part(a) - part(b)).slice(0, times_max);
+  show_times(by("times"), [[`all ${known.length}`, sum], ...shown.map(w => [w.name, w.time_s])]);
 }
 
 // Column: header, value of a worker, class.

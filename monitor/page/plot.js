@@ -46,7 +46,7 @@ function step_path(points, x, y, end) {
 
 // series: [{name, tone, points: [[t, value or null]], look: line|dashed|area}],
 // look "band" stacks them; options: {from, to, least, most, format, limit,
-// marks: [{t, kind}]}. Redraws itself in `box`.
+// marks: [{t, kind}], clock: of what is no time, as steps}. Redraws itself in `box`.
 class Plot {
   constructor(box) {
     this.box = box;
@@ -92,9 +92,10 @@ class Plot {
       svg_node("text", {x: place.left - 6, y: +y(v) + 4, "text-anchor": "end"}, this.svg)
         .textContent = format(v);
     }
-    for (const t of time_ticks(from, to, Math.min(8, this.width / 70)))
+    const told = this.options.clock || clock, parts = this.options.clock ? ticks : time_ticks;
+    for (const t of parts(from, to, Math.min(8, this.width / 70)))
       svg_node("text", {x: x(t), y: place.height - 5, "text-anchor": "middle"}, this.svg)
-        .textContent = clock(t);
+        .textContent = told(t);
     for (const s of bands.reverse()) this.area(s, "band", x, y);
     for (const s of this.series) {
       if (s.look === "band") continue;
@@ -145,6 +146,6 @@ class Plot {
     }));
     const more = this.series.length - shown.length;
     if (more > 0) this.legend.append(`and ${more} more`);
-    if (this.at !== null) this.legend.append(`at ${clock(this.at)}`);
+    if (this.at !== null) this.legend.append(`at ${(this.options.clock || clock)(this.at)}`);
   }
 }

@@ -91,6 +91,10 @@ by("uninterrupted").textContent = interruptions.length ? ""
   : "None: training never stood still for a worker that was lost.";
 show_outcome();
 if (interruptions.length) show_interruptions(by("interruptions"), interruptions, at);
+if (data.report && data.report.time_s) {
+  by("spent").hidden = false;
+  show_times(by("times"), [["all workers", data.report.time_s]]);
+}
 show_events();
 draw();
 by("routine").addEventListener("change",

@@ -8,6 +8,7 @@
 ///   checkpoint_cost                  what the latter costs
 ///   rebalance, connectivity          what moves, and what does not connect
 ///   requests, poison                 what users ask for, what kills workers
+///   time_account                     what the workers' time goes into
 ///   equal_bits                       who computes other bits than the others
 #pragma once
 
@@ -30,6 +31,7 @@
 #include "runtime/coordinator/run_spec.hpp"
 #include "runtime/coordinator/staffing.hpp"
 #include "runtime/coordinator/straggler.hpp"
+#include "runtime/coordinator/time_account.hpp"
 
 #include <string>
 #include <vector>
@@ -50,6 +52,7 @@ struct run_state {
   delay_notice delay;
   reduce_watch reductions;
   equal_bits bits;
+  time_account time;
 };
 
 struct coordinator_parts {

@@ -10,6 +10,7 @@
 #include "runtime/coordinator/collective_choice.hpp"
 #include "runtime/coordinator/run_phase.hpp"
 #include "runtime/coordinator/straggler.hpp"
+#include "runtime/coordinator/time_account.hpp"
 #include "runtime/messages/judgement.hpp"
 #include "runtime/messages/messages.hpp"
 
@@ -58,7 +59,8 @@ struct worker_status {
   std::optional<seconds> heartbeat_age = {}; // none: it left, or said nothing
   std::optional<worker_phase> phase = {};    // while it is connected
   std::optional<trouble> ill = {};
-  double samples_per_s = 0;       // of a member
+  double samples_per_s = 0; // of a member
+  std::optional<spent_time> spent = {};
   std::optional<part> share = {}; // of a member, once it is placed
 };
 
@@ -111,6 +113,7 @@ struct run_status {
     std::optional<uint32_t> waiting_for_workers = {};
     std::optional<std::string> cannot_open = {};
     std::optional<memory_need> lacks = {};
+    std::string bound; // by what, in words; empty: not known yet
     std::string waits; // why nothing goes on; empty: it does
     std::optional<requested> requests = {};
     std::optional<evaluation> test = {};

@@ -1,5 +1,6 @@
 #include "runtime/coordinator/status.hpp"
 
+#include "runtime/coordinator/bound_words.hpp"
 #include "runtime/coordinator/judging.hpp"
 #include "runtime/ledger/step_takes.hpp"
 
@@ -140,6 +141,7 @@ std::vector<worker_status> workers_of(const coordinator_parts& core,
                       .heartbeat_age = word_age(core, who, now)});
     if (who.connected)
       one.phase = who.last.phase;
+    one.spent = core.run.time.of(id);
     if (trouble != ill.end() && trouble->who == id)
       one.ill = {*trouble, now - trouble->since};
     if (!member)
@@ -203,6 +205,9 @@ run_status::numbers numbers_of(const coordinator_parts& core) {
     out.cannot_open = of.links.cannot_open();
   if (core.members.shortage())
     out.lacks = core.members.shortage()->lacks;
+  if (const auto bound = of.time.bound(); bound && core.members.active())
+    out.bound =
+        bound_words(*bound, bound->who ? core.nodes.name_of(*bound->who) : "");
   out.waits = of.delay.why();
   if (core.members.active())
     out.requests = {of.requests.paused(), of.requests.stops()};

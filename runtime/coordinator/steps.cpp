@@ -115,6 +115,7 @@ void on(coordinator_parts& p, const progress_report& report, instant now) {
   p.run.balance.report(rank, report);
   p.run.steps.reported(report);
   p.devices.worked(report.worker, report, now);
+  p.run.time.worked(report.worker, report);
   commit_all(p, members->commits.applied(rank, report.steps));
   const training* s = p.members.in<training>();
   if (s && s->recovery && !s->paused &&
@@ -132,6 +133,7 @@ void on(coordinator_parts& p, const evaluation_report& report, instant) {
                          p.nodes.all().contains(report.worker);
   if (!of_before && !p.members.member(report.worker, report.generation))
     return;
+  p.run.time.evaluated(report.worker, report.step, report.wall_ns);
   if (fenced* s = p.members.in<fenced>())
     s->held.hear(report);
   else

@@ -24,8 +24,8 @@ from safetensors.numpy import load_file  # noqa: E402
 
 REPORT_KEYS = [
     "state", "epochs", "steps", "samples", "wall_s", "samples_per_s",
-    "train_loss", "test_loss", "test_accuracy", "test_metrics", "generations",
-    "recoveries",
+    "train_loss", "test_loss", "test_accuracy", "test_metrics", "time_s",
+    "generations", "recoveries",
     "moved_samples", "moved_bytes", "moved_bound_samples", "skew_tv_start",
     "skew_tv_max", "weights_sha256", "model_step", "audit", "lineage"]
 FASHION = "/usr/share/datasets/fashion-mnist/t10k-"

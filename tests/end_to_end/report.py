@@ -109,6 +109,37 @@ class OfRuns(Report):
         self.assertNotEqual((run / "report.html").read_bytes(), before)
 
 
+class OfSeveral(Report):
+    def test_runs_are_laid_over_each_other(self):
+        runs = [self.run_job(JOB), self.run_job(merged(
+            JOB, {"train": {"epochs": 3, "optimizer": {"lr": 0.02}}}))]
+        out = self.folder / "both.html"
+        told = self.ballast("compare", *runs, "-o", out).out.splitlines()
+        self.assertEqual(told, ["/train/epochs:  5  3",
+                                "/train/optimizer/lr:  0.1  0.02", str(out)])
+        page = self.shown(out)
+        drawn = page.value(DRAWN)
+        self.assertEqual([len(drawn[one]) for one in (
+            "loss", "test_loss", "samples_per_s", "test_accuracy")
+            if one in drawn and one != "samples_per_s"], [2, 2, 2])
+        self.assertEqual(
+            [line.split()[0] for line in page.value(LEGENDS)["loss"]],
+            [run.name for run in runs])
+        page.value("document.getElementById('over').value = 'step'; "
+                   "document.getElementById('over').dispatchEvent("
+                   "new Event('change'))")
+        self.assertEqual(page.value(DRAWN)["loss"][0] > 5, True)
+        cells = page.value("""[...document.querySelectorAll("#differences tr")
+          ].map(line => [...line.cells].map(cell => cell.textContent))""")
+        self.assertEqual(cells[1:], [["/train/epochs", "5", "3"],
+                                     ["/train/optimizer/lr", "0.1", "0.02"]])
+
+    def test_like_jobs_have_no_difference(self):
+        runs = [self.run_job(JOB), self.run_job(JOB)]
+        self.assertEqual(self.ballast("compare", *runs).out, "")
+        self.refused(2, "compare", "compare", runs[0])
+
+
 class OfAnything(Report):
     def test_names_and_reasons_are_text(self):
         run = self.folder / MARKUP.replace("/", "")

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 namespace ballast::monitor {
 namespace {
@@ -15,6 +16,12 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+json data_in(const std::string& page) {
+  const std::string begin = "<script type=\"application/json\" id=\"data\">";
+  const size_t at = page.find(begin) + begin.size();
+  return json::parse(page.substr(at, page.find("</script>", at) - at));
+}
 
 struct run_folder {
   void write(const std::string& name, const std::string& text) const {
@@ -30,12 +37,7 @@ struct run_folder {
                              "\n");
   }
   /// The data in the page.
-  json data() const {
-    const std::string page = report_page(folder.path());
-    const std::string begin = "<script type=\"application/json\" id=\"data\">";
-    const size_t at = page.find(begin) + begin.size();
-    return json::parse(page.substr(at, page.find("</script>", at) - at));
-  }
+  json data() const { return data_in(report_page(folder.path())); }
   store::temp_folder folder;
 };
 
@@ -135,6 +137,32 @@ TEST(report_page, needs_a_run) {
   const run_folder run;
   EXPECT_FAILURE(report_page(run.folder.path()), errc::run_dir_unusable,
                  "expected the directory of a run");
+}
+
+TEST(comparison_page, says_what_differs_in_the_jobs_and_has_all_curves) {
+  const run_folder a, b;
+  a.write("job.json", R"({"seed": 1, "train": {"epochs": 3, "lr": [0.1]}})");
+  b.write("job.json",
+          R"({"seed": 1, "train": {"epochs": 5, "lr": [0.1, 2]}, "x": "y"})");
+  a.step(1, 0.5);
+  b.step(1, 0.25);
+  const std::vector<std::filesystem::path> runs{a.folder.path(),
+                                                b.folder.path()};
+  EXPECT_EQ(job_differences(runs), json::parse(R"([
+    {"pointer": "/train/epochs", "values": [3, 5]},
+    {"pointer": "/train/lr/1", "values": [null, 2]},
+    {"pointer": "/x", "values": [null, "y"]}])"));
+  const json data = data_in(comparison_page(runs));
+  ASSERT_EQ(data["runs"].size(), 2U);
+  EXPECT_EQ(data["runs"][1]["series"]["loss"]["mean"][0], 0.25);
+  EXPECT_EQ(data["differences"].size(), 3U);
+}
+
+TEST(comparison_page, of_like_runs_has_no_difference) {
+  const run_folder a;
+  a.write("job.json", "{\"seed\": 1}");
+  const std::vector<std::filesystem::path> runs(2, a.folder.path());
+  EXPECT_TRUE(job_differences(runs).empty());
 }
 
 } // namespace
