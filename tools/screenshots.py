@@ -1,7 +1,7 @@
 """The pictures of docs/: the page of a run and its report, each from a real
 run. Run it from a checkout whose program is built:
 
-    PYTHONPATH=tools:tests/end_to_end python3 tools/screenshots.py
+    PYTHONPATH=tools python3 tools/screenshots.py
 """
 import base64
 import os
@@ -10,13 +10,13 @@ import signal
 import sys
 import tempfile
 
+from harness.browser import Browser
 from harness.jobs import merged
 from harness.live_run import LiveRun
 from harness.program import ROOT
 from harness.run_files import read_json
 from harness.waiting import wait_until
 
-from browser import Browser
 
 DRAWN = """[...document.querySelectorAll(".plot")].every(plot => plot.hidden ||
   plot.querySelector("path"))"""

@@ -11,6 +11,7 @@ import signal
 import threading
 import unittest
 
+from harness.browser import Browser
 from harness.http_client import request
 from harness.jobs import emulated_job
 from harness.live_run import LiveRun
@@ -18,7 +19,6 @@ from harness.program import ROOT
 from harness.waiting import wait_until
 
 from ballast_test import BallastTest
-from browser import Browser
 
 PLOTS = ["loss", "test", "speed", "world", "share", "skew", "makespan", "moved"]
 EMPTY = {"test"}  # of a model that says nothing of a row

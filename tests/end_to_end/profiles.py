@@ -9,7 +9,7 @@ import subprocess
 import unittest
 
 from ballast_test import BallastTest
-from browser import Browser
+from harness.browser import Browser
 from harness.waiting import wait_until
 
 ROWS = 20000
