@@ -17,7 +17,6 @@ from harness.program import ROOT
 from harness.run_files import read_json
 from harness.waiting import wait_until
 
-
 DRAWN = """[...document.querySelectorAll(".plot")].every(plot => plot.hidden ||
   plot.querySelector("path"))"""
 HEIGHT = "document.documentElement.scrollHeight"

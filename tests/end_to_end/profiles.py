@@ -8,9 +8,10 @@ import statistics
 import subprocess
 import unittest
 
-from ballast_test import BallastTest
 from harness.browser import Browser
 from harness.waiting import wait_until
+
+from ballast_test import BallastTest
 
 ROWS = 20000
 
