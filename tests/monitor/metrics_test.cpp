@@ -38,6 +38,8 @@ coordinator::run_status some_status() {
   out.workers = {some_worker("w1", 1000.5, {30'000, 0.25, 128}),
                  some_worker("w2", 900, {30'000, 0.5, 128, 5e7})};
   out.workers[0].heartbeat_age = coordinator::worker_status::seconds(0.1);
+  out.workers[0].spent.emplace()[coordinator::time_cause::data] =
+      std::chrono::milliseconds(2500);
   out.run = coordinator::run_status::numbers{};
   coordinator::run_status::balancing& balance = out.run->balance;
   balance.makespan_ratio = 1.25;
@@ -143,6 +145,9 @@ TEST(metrics, counts_and_shows_what_happened) {
     EXPECT_THAT(text, HasSubstr(line));
   EXPECT_THAT(text, HasSubstr("ballast_worker_samples_per_second{run="
                               "\"fashion-1\",worker=\"w1\"} 1000.5\n"));
+  EXPECT_THAT(text, HasSubstr("ballast_worker_time_seconds_total{run="
+                              "\"fashion-1\",worker=\"w1\",cause=\"data\"} "
+                              "2.5\n"));
   EXPECT_THAT(worker_text(),
               HasSubstr("ballast_worker_samples_total{run=\"fashion-1\","
                         "worker=\"w1\"} 255\n"));
