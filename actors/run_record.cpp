@@ -103,22 +103,12 @@ void audit(const std::filesystem::path& folder, const run_notices& notices,
   report.reason += (report.reason.empty() ? "" : "; ") + doubt;
 }
 
-/// What an earlier life has shown; an evaluation at the time of its step.
+/// What an earlier life has shown.
 void remember(monitor::run_history& to, const coordinator::past_run& past) {
-  const bool classes = is_of_classes(past.what.train.loss);
-  auto next = past.evaluations.begin();
-  for (const ledger::committed_step& step : past.steps) {
-    to.committed({&step, 1});
-    for (; next != past.evaluations.end() && next->step <= step.step; ++next)
-      to.evaluated(
-          int64_t(step.t_ns),
-          {.epoch = next->epoch,
-           .step = next->step,
-           .loss = next->loss,
-           .rows = next->rows,
-           .accuracy = classes ? std::optional(next->accuracy) : std::nullopt,
-           .values = next->values});
-  }
+  to.committed(past.steps);
+  each_past_evaluation(past, [&to](int64_t t_ns, const auto& what) {
+    to.evaluated(t_ns, what);
+  });
 }
 
 /// `ballast report` makes it at any time: without it nothing is lost.
@@ -146,8 +136,11 @@ run_record::run_record(place where, const std::optional<std::string>& token)
       journal_(directory_.path(), probe_), term_(journal_.open().term()),
       notices_(std::make_shared<monitor::event_log>(
           directory_.file("events.jsonl"))),
-      steps_(directory_.file("steps.jsonl")), set_(directory_, notices_),
-      models_(directory_, notices_), copies_(directory_, notices_),
+      steps_(directory_.file("steps.jsonl")),
+      tracks_(directory_.path(),
+              [this](const std::string& trouble) { notices_.warn(trouble); }),
+      set_(directory_, notices_), models_(directory_, notices_),
+      copies_(directory_, notices_),
       checkpoints_(directory_, notices_, copies_, probe_),
       started_(std::chrono::steady_clock::now()) {}
 
@@ -173,6 +166,7 @@ void run_record::begin(const job& what,
   begins_ = true;
   checkpoints_.forget_memory();
   directory_.write_json("job.json", to_json(what), store::outlives::power);
+  tracks_.begin(what.track);
   write_secret(directory_, token_);
   (void)fault_point("run.begin");
   announce(addresses);
@@ -253,6 +247,7 @@ coordinator::past_run run_record::past() {
   for (const ledger::committed_step& step : out.steps)
     samples_ += step.samples;
   remember(*notices_.history(), out);
+  tracks_.found(out);
   return out;
 }
 
@@ -280,6 +275,7 @@ void run_record::perform(const coordinator::write_steps& what) {
     probe_->committed(step.step, step.epoch, step.samples, step.loss);
   }
   notices_.history()->committed(what.steps);
+  tracks_.committed(what.steps);
 }
 
 void run_record::perform(const coordinator::undo_steps& what) {
@@ -293,6 +289,8 @@ void run_record::perform(const coordinator::undo_steps& what) {
   samples_ -=
       std::min(samples_, steps_.cut(what.to, directory_.file("undone.jsonl")));
   notices_.history()->undone(what.to);
+  if (tracks_.wants_any())
+    tracks_.found(read_past_run(directory_.path(), journal_.open().content()));
   checkpoints_.undo_after(what.to);
   notices_.events()->append(
       coordinator::events::undone{last, what.to, what.reason});

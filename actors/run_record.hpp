@@ -11,6 +11,7 @@
 #include "actors/run_models.hpp"
 #include "actors/run_notices.hpp"
 #include "actors/run_set.hpp"
+#include "actors/run_tracks.hpp"
 #include "monitor/logs/event_log.hpp"
 #include "monitor/logs/step_log.hpp"
 #include "monitor/metrics/metrics.hpp"
@@ -97,6 +98,7 @@ public:
   void perform(const coordinator::write_event& action) {
     journal_.tell(action.what, *notices_.events());
     notices_.happened(action.what);
+    tracks_.happened(action.what);
   }
   void perform(const coordinator::write_steps& what);
   void perform(const coordinator::undo_steps& what);
@@ -141,6 +143,7 @@ private:
   ballast::term term_{};
   run_notices notices_;
   monitor::step_log steps_;
+  run_tracks tracks_;
   run_set set_;
   run_models models_;
   run_copies copies_;

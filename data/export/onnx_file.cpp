@@ -1,7 +1,7 @@
 #include "data/export/onnx_file.hpp"
 
-#include "data/export/protobuf.hpp"
 #include "runtime/base/errors.hpp"
+#include "runtime/base/protobuf.hpp"
 
 #include <span>
 #include <type_traits>

@@ -160,6 +160,7 @@ struct job {
   keep_spec keep;
   init_spec init;
   std::map<std::string, std::string> card; // for those who use the model
+  std::vector<std::string> track;          // words of track_kind
   bool faults = false;
   bool trace_samples = false;
 };

@@ -1,4 +1,5 @@
 #include "runtime/job/job_field.hpp"
+#include "runtime/job/track_kind.hpp"
 
 namespace ballast {
 
@@ -384,6 +385,14 @@ void add_tail(fields_t& f) {
   add_field(
       f, "/faults", [](job& j) -> field_place { return &j.faults; },
       "Allow the control messages that inject faults.");
+  add_field(
+      f, "/track", [](job& j) -> field_place { return &j.track; },
+      "Files for trackers, in `track/` of the run directory: `tensorboard` "
+      "writes event files (`tensorboard --logdir RUN_DIR/track`), `csv` tables "
+      "of the steps and of the evaluations. Each committed step is in them "
+      "once, whatever died. [observing.md](observing.md#trackers) tells more.")
+      .one_of({to_string(track_kind::tensorboard), to_string(track_kind::csv)})
+      .items(0, 2);
   add_field(
       f, "/trace_samples",
       [](job& j) -> field_place { return &j.trace_samples; },

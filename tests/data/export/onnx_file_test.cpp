@@ -4,8 +4,8 @@
 // end_to_end/export_model.py.
 #include "data/export/onnx_file.hpp"
 
-#include "data/export/protobuf.hpp"
 #include "runtime/base/errors.hpp"
+#include "runtime/base/protobuf.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,5 @@
-/// Messages in the wire format of Protocol Buffers, as far as ONNX needs it
+/// Messages in the wire format of Protocol Buffers, as far as ONNX and
+/// TensorBoard need it
 /// (https://protobuf.dev/programming-guides/encoding). Pure; a value.
 #pragma once
 
@@ -7,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace ballast::data {
+namespace ballast {
 
 class protobuf {
 public:
@@ -19,6 +20,12 @@ public:
     varint(uint64_t{field} << 3 | fixed_32);
     const auto bits = std::bit_cast<uint32_t>(value);
     for (int shift = 0; shift < 32; shift += 8)
+      bytes_.push_back(char(bits >> shift & 0xff));
+  }
+  void real64(uint32_t field, double value) {
+    varint(uint64_t{field} << 3 | fixed_64);
+    const auto bits = std::bit_cast<uint64_t>(value);
+    for (int shift = 0; shift < 64; shift += 8)
       bytes_.push_back(char(bits >> shift & 0xff));
   }
   /// A text, bytes, or another message.
@@ -36,6 +43,7 @@ public:
 private:
   static constexpr uint64_t length_first = 2;
   static constexpr uint64_t fixed_32 = 5;
+  static constexpr uint64_t fixed_64 = 1;
 
   void varint(uint64_t value) {
     for (; value >= 0x80; value >>= 7)
@@ -46,4 +54,4 @@ private:
   std::string bytes_;
 };
 
-} // namespace ballast::data
+} // namespace ballast
