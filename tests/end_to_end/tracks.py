@@ -1,7 +1,7 @@
-"""Goal: the files of a run for trackers have each committed step once, whatever
-died. Method: a run that loses a worker, its coordinator, all of its processes,
-and steps that it had shown; its files are read back, the event file by the
-format's own rules, and compared with steps.jsonl.
+"""Goal: the files of a run for trackers have each committed step once,
+whatever died. Method: a run that loses a worker, its coordinator, all of its
+processes, and steps that it had shown; its files are read back, the event file
+by the format's own rules, and compared with steps.jsonl.
 """
 import csv
 import os
