@@ -89,10 +89,10 @@ class LiveRun(ObservedRun):
     """`ballast run` of a job, in a folder of its own."""
 
     def __init__(self, job, folder, cache, arguments=(), environment=(),
-                 program=BINARY):
+                 program=BINARY, name="run"):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True)
-        super().__init__(self.folder / "run")
+        super().__init__(self.folder / name)
         self.job_file = self.folder / "job.json"
         self.job_file.write_text(json.dumps(job), encoding="utf-8")
         self.environment = {**os.environ, "BALLAST_CACHE": str(cache),
