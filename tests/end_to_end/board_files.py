@@ -1,5 +1,6 @@
 """The boards of dashboards/, what they ask Prometheus, and what is to come of
 it."""
+import datetime
 import json
 import re
 
@@ -66,6 +67,12 @@ def query(board, place, part=""):
 
 def near(one, other, part):
     return abs(one - other) <= part * abs(other)
+
+
+def seconds_of(text):
+    """Of an event's `time`: seconds since 1970."""
+    return datetime.datetime.fromisoformat(
+        text.replace("Z", "+00:00")).timestamp()
 
 
 class Shown:

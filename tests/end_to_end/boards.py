@@ -8,21 +8,24 @@ import math
 import os
 import re
 import signal
+import time
 import unittest
 
 from harness.jobs import emulated_job, merged
 from harness.live_run import LiveRun
 from harness.program import BINARY
 from harness.prometheus import Prometheus
-from harness.waiting import wait_until
+from harness.waiting import patience, wait_until
 
 from ballast_test import BallastTest
-from board_files import BOARDS, Shown, Truth, config_for, near, queries
+from board_files import (BOARDS, Shown, Truth, config_for, near, queries,
+                         query, seconds_of)
 from played_gpus import HEAT, WELL, PlayedGpus
 
 ROWS, TEST_ROWS, FEATURES = 6000, 300, 4
 ROW_BYTES = 8 + 4 * FEATURES + 4  # id, features, label
 WORKERS = 4
+HEARTBEAT_S = 1
 # Of the played GPU: what fake_nvml.cpp says.
 GPU = {"Utilization": 0.93, "Memory used": 0.6, "Temperature": 91,
        "Slowed down": 1, "Memory errors": 9, "Xid errors": 48}
@@ -74,6 +77,7 @@ class Boards(PlayedGpus, BallastTest):
                           self.environment)
         self.addCleanup(seen.end)
         wait_until(lambda: seen.up() == 2 + WORKERS + 2, "all targets")
+        seen.ready = time.time()
         self.check_gpus(seen, other)
         self.check_learning(seen, other)
         live.wait_for(lambda: self.moved(live, "skew"), "a move by skew")
@@ -93,6 +97,7 @@ class Boards(PlayedGpus, BallastTest):
         self.check_overview(seen, live, other)
         self.check_recovery(seen, live)
         self.check_data(seen, live)
+        self.check_marks(seen, live)
         self.check_fleet(seen, live, other)
         self.check_report(seen, live)
 
@@ -167,6 +172,14 @@ class Boards(PlayedGpus, BallastTest):
                        lambda value=value: {"w1": value, "w2": value})
         self.agree("slowed GPUs", lambda: shown.value(
             GPUS, "GPUs slowed down"), lambda: 2)
+        pcie = query(GPUS, "PCIe").filled(other.run.name)
+        for way, kilobytes in (("sent", 5), ("received", 9)):
+            self.agree(f"bytes {way}", lambda way=way: {
+                labels["worker"]: number
+                for labels, number in seen.ask(pcie, instant=True)
+                if labels["direction"] == way},
+                lambda kilobytes=kilobytes: dict.fromkeys(
+                    ("w1", "w2"), kilobytes * 1024))
         # Of this GPU the driver does not say what it draws, and nothing else
         # happens to this run.
         self.answered(seen, GPUS, other.run.name,
@@ -202,8 +215,41 @@ class Boards(PlayedGpus, BallastTest):
         self.agree("steps a second",
                    lambda: 1 / shown.value(STEPS, "Time of a step"),
                    lambda: shown.value(OVERVIEW, "Steps per second"), 0.2)
-        gone = shown.value(STEPS, "Waiting")
-        self.assertTrue(0 < gone < 1, gone)
+        self.check_phases(seen, live)
+
+    def check_phases(self, seen, live):
+        shown = Shown(seen, live.run.name)
+
+        def times(title):
+            return shown.by("worker", STEPS, title)
+        computing, batch = "Computing by worker", "Batch by worker"
+        self.agree("batches", lambda: times(batch),
+                   lambda: Truth(live).workers("batch"), 0.1)
+        # The emulated model takes 200 us for a row, and w2 four times that.
+        self.agree("computing", lambda: times(computing), lambda: {
+            name: rows * (800e-6 if name == "w2" else 200e-6)
+            for name, rows in Truth(live).workers("batch").items()}, 0.3)
+        # Whoever does not compute waits for the others.
+        self.agree("waiting", lambda: {
+            name: time + times("Waiting for the others by worker")[name]
+            for name, time in times(computing).items()},
+            lambda: dict.fromkeys(live.members[live.newest], shown.value(
+                STEPS, "Time of a step")), 0.2)
+        self.agree("waiting of all", lambda: shown.value(STEPS, "Waiting"),
+                   lambda: 1 - sum(times(computing).values()) / WORKERS /
+                   shown.value(STEPS, "Time of a step"), 0.3)
+        # A quantile is that of a bucket, of several steps.
+        slow = shown.by("phase", STEPS, "Time of a step by phase, p99")
+        self.assertGreater(slow["compute"] * 2.5,
+                           max(times(computing).values()))
+        self.agree("rows with a gradient",
+                   lambda: times("Rows with a gradient by worker"),
+                   lambda: dict.fromkeys(live.members[live.newest], 1))
+        for name, age in times("Heartbeat age by worker").items():
+            self.assertTrue(0 <= age < patience(HEARTBEAT_S * 3), (name, age))
+        # 1000 numbers, and some sums.
+        self.agree("gradients", lambda: shown.value(
+            DATA, "Gradients per step"), lambda: 4 * 1000, 0.1)
 
     def lose_one(self, seen, live):
         shown = Shown(seen, live.run.name)
@@ -354,6 +400,19 @@ class Boards(PlayedGpus, BallastTest):
                 "run", FLEET, "Runs", columns[title]),
                 lambda title=title: {name: self.overview(one)[title]()
                                      for name, one in runs.items()})
+        self.agree("makespan ratios", lambda: shown.by(
+            "run", FLEET, "Makespan ratio by run"), lambda: {
+                name: Truth(one).status["balance"]["makespan_ratio"]
+                for name, one in runs.items()})
+        since = shown.by("run", FLEET, "Since the last step by run")
+        for name, one in runs.items():
+            last = time.time() - seconds_of(Truth(one).steps[-1]["time"])
+            self.assertLess(abs(since[name] - last), patience(2), name)
+        accuracy = shown.by("run", FLEET, "Test accuracy by run")
+        self.assertEqual(accuracy[live.run.name], 0)
+        self.assertGreater(accuracy[other.run.name], 0)
+        self.assertEqual(shown.value(FLEET, "Recoveries"),
+                         len(Truth(live).recoveries))
         self.assertEqual(shown.value(FLEET, "Runs", "count"), 2)
         self.assertEqual(shown.value(FLEET, "Training"), 0)
         self.assertEqual(shown.value(FLEET, "Workers"), WORKERS - 1 + 2)
@@ -361,6 +420,32 @@ class Boards(PlayedGpus, BallastTest):
         self.assertIsNone(other.post("resume"))
         self.agree("runs that train", lambda: shown.value(FLEET, "Training"),
                    lambda: 1)
+
+    def check_marks(self, seen, live):
+        """Each annotation stands where it happened, and nowhere else."""
+        window = 4 + patience(4)  # of the rate; to scrape, and to ask
+        expected = {"Recoveries": Truth(live).recoveries,
+                    "Generations": Truth(live).of("generation"),
+                    "Errors": Truth(live).of("checkpoint_failed"),
+                    "Checkpoints": Truth(live).of("checkpoint")}
+        for place, events in expected.items():
+            one = query(RECOVERY, place, "[$__rate_interval])) > 0"
+                        if place == "Errors" else "[$__rate_interval]) > 0")
+            found = seen.get("query_range", query=one.filled(live.run.name),
+                             start=seen.begun, end=time.time(), step=1)
+            marks = sorted(float(when) for series in found["result"]
+                           for when, _ in series["values"])
+            times = [seconds_of(e["time"]) for e in events]
+            watched = [when for when in times if when > seen.ready]
+            self.assertTrue(watched, place)
+            for when in watched:
+                self.assertTrue(any(when <= mark <= when + window
+                                    for mark in marks), (place, when, marks))
+            if place != "Errors":  # those of workers are no events
+                for mark in marks:
+                    self.assertTrue(
+                        any(when <= mark <= when + window for when in times),
+                        (place, mark, times))
 
     def check_report(self, seen, live):
         """What was shown of a run that is paused is how it ended."""

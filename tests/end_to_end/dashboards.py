@@ -19,6 +19,10 @@ from harness.waiting import patience, wait_until
 from ballast_test import BallastTest
 from board_files import BOARDS, CONFIG, FOLDER, config_for, queries, query
 
+SOURCE = (FOLDER / "provisioning/datasources/prometheus.yml").read_text(
+    encoding="utf-8")
+PROVIDER = (FOLDER / "provisioning/dashboards/ballast.yml").read_text(
+    encoding="utf-8")
 BALANCE = BOARDS["shard_balance.json"]
 ROWS = 6000
 WORKERS = 4
@@ -32,16 +36,14 @@ class Files(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)
 
     def test_grafana_knows_how_often_prometheus_looks(self):
-        source = (FOLDER / "provisioning/datasources/prometheus.yml").read_text(
-            encoding="utf-8")
-        self.assertEqual(re.search(r"timeInterval: (\S+)", source)[1],
+        self.assertEqual(re.search(r"timeInterval: (\S+)", SOURCE)[1],
                          re.search(r"scrape_interval: (\S+)", CONFIG)[1])
 
     def test_every_metric_of_a_query_is_in_the_catalogue(self):
         page = (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
         catalogue = set(re.findall(r"^\| `(ballast_\w+)` \|", page, re.M))
-        for one in (one for board in BOARDS.values()
-                    for one in queries(board)):
+        for one in [one for board in BOARDS.values()
+                    for one in queries(board)]:
             used = set(re.findall(r"\bballast_\w+", one.expression))
             used = {re.sub("_(bucket|sum|count)$", "", name)
                     if name not in catalogue else name for name in used}
@@ -74,10 +76,6 @@ def field(text, name):
     return value
 
 
-SOURCE = (FOLDER / "provisioning/datasources/prometheus.yml").read_text(
-    encoding="utf-8")
-PROVIDER = (FOLDER / "provisioning/dashboards/ballast.yml").read_text(
-    encoding="utf-8")
 PANELS = {"stat", "timeseries", "table"}  # that every Grafana since 7.4 has
 UNITS = {"short", "none", "s", "bytes", "Bps", "percentunit", "celsius",
          "watt"}  # Grafana's names of them
