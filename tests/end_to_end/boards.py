@@ -195,19 +195,17 @@ class Boards(PlayedGpus, BallastTest):
         self.agree("throughput of the fleet",
                    lambda: shown.value(FLEET, "Throughput"),
                    lambda: Truth(live).rate(4), 0.2)
-        # What it was told: four times slower than the others.
-        self.agree("how slow w2 is", lambda: shown.value(
-            STEPS, "Slowest against the others"), lambda: 4, 0.3)
+        # It was told to be four times slower than the others; a machine that
+        # is crowded makes of that more, never less.
+        wait_until(lambda: (shown.value(
+            STEPS, "Slowest against the others") or 0) > 3, "w2 as slow")
         self.assertEqual(list(shown.by("worker", STEPS, "Slowest worker")),
                          ["w2"])
 
-        def times(title):
-            return shown.by("worker", STEPS, title)
-
         def row():
-            one = times("Time for a row by worker")
-            return {"w2": one.pop("w2") / (sum(one.values()) / len(one))}
-        self.agree("time for a row", row, lambda: {"w2": 4}, 0.3)
+            one = shown.by("worker", STEPS, "Time for a row by worker")
+            return one.pop("w2") >= 800e-6 and min(one.values()) >= 200e-6
+        wait_until(row, "the time that the emulated model takes for a row")
         self.agree("phases of a step",
                    lambda: sum(shown.by("phase", STEPS,
                                         "Time of a step by phase").values()),
@@ -225,10 +223,17 @@ class Boards(PlayedGpus, BallastTest):
         computing, batch = "Computing by worker", "Batch by worker"
         self.agree("batches", lambda: times(batch),
                    lambda: Truth(live).workers("batch"), 0.1)
-        # The emulated model takes 200 us for a row, and w2 four times that.
         self.agree("computing", lambda: times(computing), lambda: {
-            name: rows * (800e-6 if name == "w2" else 200e-6)
+            name: rows * times("Time for a row by worker")[name]
             for name, rows in Truth(live).workers("batch").items()}, 0.3)
+        # What is shown of each, and the mean of all.
+        for phase, title in (("compute", computing),
+                             ("reduce", "Waiting for the others by worker"),
+                             ("data", "Waiting for data by worker")):
+            self.agree(title, lambda title=title: sum(
+                times(title).values()) / WORKERS,
+                lambda phase=phase: shown.by(
+                    "phase", STEPS, "Time of a step by phase")[phase], 0.1)
         # Whoever does not compute waits for the others.
         self.agree("waiting", lambda: {
             name: time + times("Waiting for the others by worker")[name]
@@ -431,18 +436,25 @@ class Boards(PlayedGpus, BallastTest):
         for place, events in expected.items():
             one = query(RECOVERY, place, "[$__rate_interval])) > 0"
                         if place == "Errors" else "[$__rate_interval]) > 0")
-            found = seen.get("query_range", query=one.filled(live.run.name),
-                             start=seen.begun, end=time.time(), step=1)
-            marks = sorted(float(when) for series in found["result"]
-                           for when, _ in series["values"])
             times = [seconds_of(e["time"]) for e in events]
             watched = [when for when in times if when > seen.ready]
             self.assertTrue(watched, place)
-            for when in watched:
-                self.assertTrue(any(when <= mark <= when + window
-                                    for mark in marks), (place, when, marks))
+
+            def marks(one=one):
+                found = seen.get("query_range", start=seen.begun,
+                                 end=time.time(), step=1,
+                                 query=one.filled(live.run.name))
+                return sorted(float(when) for series in found["result"]
+                              for when, _ in series["values"])
+
+            def all_there(watched=watched, marks=marks):
+                now = marks()
+                return all(any(when <= mark <= when + window for mark in now)
+                           for when in watched)
+            # The newest may have been a moment ago.
+            wait_until(all_there, f"the marks of {place}", pause_s=0.5)
             if place != "Errors":  # those of workers are no events
-                for mark in marks:
+                for mark in marks():
                     self.assertTrue(
                         any(when <= mark <= when + window for when in times),
                         (place, mark, times))
