@@ -109,7 +109,7 @@ constexpr metric_entry catalogue[] = {
      "Of these, the samples whose gradient it computed: fewer while importance "
      "sampling draws among them."},
     {"ballast_collective_bytes_total", counter, "bytes", "run, worker",
-     "worker", "Bytes of gradients handed to the collective."},
+     "worker", "Bytes that the collective has sent, mostly of gradients."},
     {"ballast_rows_read_bytes_total", counter, "bytes", "run, worker, source",
      "worker",
      "Bytes of rows that came into the worker's memory, by where from: "

@@ -91,7 +91,7 @@ public:
   /// computed the gradient of so many of these.
   void step(const step_phases& seconds, uint64_t samples,
             uint64_t with_gradient);
-  /// Handed to the collective, before any compression.
+  /// Sent by the collective.
   void collective_bytes(uint64_t bytes);
   /// Since the run began on this worker.
   void rows_read(const data::bytes_read& so_far);
