@@ -7,7 +7,6 @@ whose workers are killed and stopped.
 """
 import os
 import re
-import shutil
 import signal
 import subprocess
 import unittest
@@ -149,11 +148,12 @@ class Files(unittest.TestCase):
 
 
 class Runs(BallastTest):
-    def run_of(self, **more):
+    def run_of(self, environment=(), **more):
         """A run that goes on until it is stopped."""
         job = endless_job(workers=WORKERS, trace_samples=False, **more)
-        live = self.enterContext(LiveRun(job, self.folder / "live",
-                                         self.environment["BALLAST_CACHE"]))
+        live = self.enterContext(LiveRun(
+            job, self.folder / "live", self.environment["BALLAST_CACHE"],
+            environment=environment))
         live.wait_full(WORKERS)
         return live
 
@@ -184,16 +184,16 @@ class Commands(Runs):
         return bool(re.search("drain_worker|scale|set_balance", command))
 
     def does(self, command, run):
-        words = command.split()[1:]
-        for old, new in (("RUN_DIR", run), ("RUN", run), ("worker=NAME",
-                         "worker=w1"), ("workers=N", f"workers={WORKERS - 1}")):
-            words = [str(new) if one == old else one for one in words]
-        self.ballast(*words)
+        filled = {"RUN_DIR": run, "RUN": run, "worker=NAME": "worker=w1",
+                  "workers=N": f"workers={WORKERS - 1}"}
+        self.ballast(*(filled.get(word, word)
+                       for word in command.split()[1:]))
 
 
 class Watched(Runs):
-    def watch(self, live):
-        """A receiver that is told what happens to the run."""
+    def watch(self, live, rules=()):
+        """A receiver that is told what happens to the run. `rules`: texts of
+        alerts.yml that are replaced."""
         self.told = Receiver()
         self.addCleanup(self.told.end)
         self.manager = Alertmanager(
@@ -203,7 +203,7 @@ class Watched(Runs):
                 "group_interval: 1m": "group_interval: 5s"}),
             self.folder, self.environment)
         self.addCleanup(self.manager.end)
-        shutil.copy(FOLDER / "alerts.yml", self.folder)
+        self.write("alerts.yml", self.changed("alerts.yml", dict(rules)))
         self.seen = Prometheus(
             self.changed("prometheus.yml", {
                 "http://127.0.0.1:7001": live.url,
@@ -230,11 +230,14 @@ class Watched(Runs):
                 if one["state"] == "firing"}
 
     def arrives(self, name, status, live, seconds):
+        """The newest message: (path, annotations)."""
         def told():
             live.ended()
             return self.told.of(name, status)
-        return wait_until(told, f"{name} that is {status}: {self.told.told}",
-                          seconds)[-1]
+        return wait_until(told, f"{name} that is {status}", seconds)[-1]
+
+    def kill(self, live, name):
+        os.kill(live.workers()[name], signal.SIGKILL)
 
     def test_a_run_that_is_well_sets_nothing_off(self):
         live = self.run_of()
@@ -259,7 +262,7 @@ class Watched(Runs):
     def test_a_worker_that_is_killed_is_told_of_by_name_for_a_minute(self):
         live = self.run_of()
         self.watch(live)
-        os.kill(live.workers()["w2"], signal.SIGKILL)
+        self.kill(live, "w2")
         wait_until(lambda: "BallastWorkerLost" in self.manager.alerts(),
                    "a lost worker at Alertmanager", 20)
         path, notes = self.arrives("BallastWorkerLost", "firing", live, 20)
@@ -273,6 +276,71 @@ class Watched(Runs):
         self.arrives("BallastWorkerLost", "resolved", live, 90)
         self.assertNotIn("BallastWorkerLost", self.firing())
         self.assertFalse(self.told.of("BallastCrashLoop", "firing"))
+        live.stop()
+
+    def test_deaths_one_after_the_other_page_and_the_tickets_are_held_back(
+            self):
+        live = self.run_of(elastic={"respawn_limit": 1000})
+        self.watch(live)
+        for name in ("w1", "w2", "w3"):
+            before = live.newest
+            self.kill(live, name)
+            live.wait_for(lambda: live.full(WORKERS) and
+                          live.newest >= before + 2, "another in its place")
+        path, notes = self.arrives("BallastCrashLoop", "firing", live, 20)
+        self.assertEqual(path, "/page")
+        self.assertRegex(notes["summary"], f"^run {live.run.name} loses "
+                         "processes again and again: 3 within 5 minutes$")
+
+        def held_back():
+            lost = self.manager.alerts().get("BallastWorkerLost")
+            return lost and lost["status"]["inhibitedBy"]
+        wait_until(held_back, "the ticket to be held back")
+        live.stop()
+
+    def test_a_coordinator_that_dies_again_and_again_pages(self):
+        live = self.run_of()
+        self.watch(live)
+        for life in (1, 2, 3):
+            # A life is seen if it counts more steps than the next one has
+            # done by its first scrape.
+            wait_until(lambda: self.seen.ask(
+                f"ballast_generation == {life} and "
+                "ballast_steps_committed_total > 600", instant=True),
+                       "a scrape of this life")
+            os.kill(live.coordinator, signal.SIGKILL)
+            live.wait_for(lambda: live.full(WORKERS) and live.newest > life,
+                          "another life")
+        path, notes = self.arrives("BallastCrashLoop", "firing", live, 20)
+        self.assertEqual(path, "/page")
+        self.assertRegex(notes["summary"], r": \d within 5 minutes$")
+        live.stop()
+
+    def test_a_checkpoint_that_finds_the_disk_full_pages(self):
+        flag = self.folder / "full"
+        live = self.run_of(
+            environment={"BALLAST_FAULT_POINTS":
+                         f"checkpoint.write=enospc?{flag}"},
+            checkpoint={"every_steps": 20, "every_s": 1})
+        self.watch(live)
+        flag.touch()
+        path, notes = self.arrives("BallastDiskFull", "firing", live, 30)
+        self.assertEqual(path, "/page")
+        self.assertIn("the coordinator found a disk full", notes["summary"])
+        flag.unlink()
+        live.stop()
+
+    def test_a_worker_that_becomes_slow_is_told_of_by_name(self):
+        live = self.run_of(data={"train": {"rows": 6000}}, faults=True,
+                           train={"global_batch": 60},
+                           model={"us_per_step": 0, "us_per_sample": 200})
+        # Not for five minutes: once is enough here.
+        self.watch(live, {"for: 5m": "for: 5s"})
+        self.assertIsNone(live.post("slow_worker", worker="w2", factor=6))
+        path, notes = self.arrives("BallastStraggler", "firing", live, 120)
+        self.assertEqual(path, "/ticket")
+        self.assertRegex(notes["summary"], f"^run {live.run.name}: worker w2 "
+                         r"needs \d\.\d times as long for a sample")
         live.stop()
 
     def test_workers_that_stand_still_are_told_of_until_they_go_on(self):
