@@ -44,7 +44,10 @@ private:
 
   template <class Event>
   void tell_core(Event what) {
+    const coordinator::run_phase phase = core().members.phase();
     on(core(), std::move(what), now());
+    if (core().members.phase() != phase)
+      account_time(core(), phase, now());
     perform_decided();
     prepare_next(core()); // beside what was sent
   }

@@ -107,17 +107,6 @@ bool may_make_room(const coordinator_parts& p) {
   });
 }
 
-/// Of all who are connected, what they do since the last tick.
-void account_time(coordinator_parts& p, instant now) {
-  if (!p.members.active())
-    return;
-  std::vector<worker_id> members, others;
-  for (const auto& [id, one] : p.nodes.all())
-    if (one.connected)
-      (p.members.member(id) ? members : others).push_back(id);
-  p.run.time.pass(now, p.members.phase(), members, others);
-}
-
 /// Fences and openings that something else than a message ends.
 void go_on_waiting(coordinator_parts& p, bool attempt_due, instant now) {
   if (const fenced* s = p.members.in<fenced>();
@@ -191,9 +180,19 @@ void judge_reduction(coordinator_parts& p, instant now) {
 
 } // namespace
 
+void account_time(coordinator_parts& p, run_phase phase, instant now) {
+  if (p.members.in<idle>() || p.members.in<ended>())
+    return;
+  std::vector<worker_id> members, others;
+  for (const auto& [id, one] : p.nodes.all())
+    if (one.connected)
+      (p.members.member(id) ? members : others).push_back(id);
+  p.run.time.pass(now, phase, members, others);
+}
+
 void on(coordinator_parts& p, const clock_tick&, instant now) {
   excuse_own_freeze(p, now);
-  account_time(p, now);
+  account_time(p, p.members.phase(), now);
   tell_stragglers(p, now);
   observe(p, now);
   for (const auto& [who, cause] : p.lost.overdue(now))

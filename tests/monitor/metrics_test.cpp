@@ -146,7 +146,7 @@ TEST(metrics, counts_and_shows_what_happened) {
   EXPECT_THAT(text, HasSubstr("ballast_worker_samples_per_second{run="
                               "\"fashion-1\",worker=\"w1\"} 1000.5\n"));
   EXPECT_THAT(text, HasSubstr("ballast_worker_time_seconds_total{run="
-                              "\"fashion-1\",worker=\"w1\",cause=\"data\"} "
+                              "\"fashion-1\",cause=\"data\",worker=\"w1\"} "
                               "2.5\n"));
   EXPECT_THAT(worker_text(),
               HasSubstr("ballast_worker_samples_total{run=\"fashion-1\","

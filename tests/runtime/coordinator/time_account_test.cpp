@@ -143,7 +143,9 @@ TEST_F(told, a_run_is_bound_by_the_rows_that_a_worker_waits_for) {
 }
 
 TEST_F(told, a_run_is_bound_by_what_is_now_not_by_what_was) {
+  members = {w1};
   train(60, {{w1, steps(0.8, 0.2, 0)}});
+  members = {w1, w2};
   train(60, {{w1, steps(0, 0.7, 0.3)}, {w2, steps(0, 0.7, 0.3)}});
   EXPECT_EQ(account.bound()->why, time_cause::communication);
 }
