@@ -13,6 +13,7 @@
 #include "monitor/logs/log.hpp"
 #include "monitor/status_json.hpp"
 #include "runtime/base/disk_wait.hpp"
+#include "runtime/coordinator/accounting.hpp"
 #include "runtime/coordinator/asking.hpp"
 #include "runtime/coordinator/idle_work.hpp"
 #include "runtime/coordinator/status.hpp"

@@ -105,9 +105,7 @@ progress_report report_of(gpu::step_progress done, const heartbeat& now,
     out.costs.push_back({uint32_t(one.rows + one.checked_rows - one.kept_rows),
                          one.compute_ns + one.data_ns, one.waited_ns});
     // A newcomer reports steps that it has not made.
-    const bool made =
-        one.data_ns + one.compute_ns + one.reduce_ns + one.apply_ns > 0;
-    if (probe && made)
+    if (probe && one.compute_ns + one.reduce_ns + one.apply_ns > 0)
       probe->step({double(one.data_ns) / 1e9, double(one.compute_ns) / 1e9,
                    double(one.reduce_ns) / 1e9, double(one.apply_ns) / 1e9},
                   one.rows, one.gradient_rows);

@@ -1,6 +1,7 @@
 /// Silence: which workers are suspected, what happens to those that do not
 /// answer a fence, when the silence is the coordinator's own. And what else
 /// time brings.
+#include "runtime/coordinator/accounting.hpp"
 #include "runtime/coordinator/judging.hpp"
 #include "runtime/coordinator/transitions.hpp"
 

@@ -27,10 +27,6 @@ void on(coordinator_parts& p, const process_ended& what, instant now);
 void on(coordinator_parts& p, const leave_announced& what, instant now);
 void on(coordinator_parts& p, const clock_tick&, instant now);
 
-/// What the time since the last call went into; the run was in this phase. With
-/// each tick, and whenever the phase has changed.
-void account_time(coordinator_parts& p, run_phase phase, instant now);
-
 /// Every report of a death ends here.
 void lose(coordinator_parts& p, const loss_report& what, instant now);
 void exclude(coordinator_parts& p, const loss_report& what, instant now);
