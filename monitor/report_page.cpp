@@ -15,6 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ballast::monitor {
@@ -107,6 +108,8 @@ public:
     }));
     tell(each_line(run / "events.jsonl",
                    [this](const json& line) { happened(line); }));
+    for (const auto& [t_ns, what] : evaluations_)
+      history_.evaluated(t_ns, what);
   }
 
   json to_json() {
@@ -147,10 +150,15 @@ private:
     was_at(t_ns);
     const auto name = kind.get<std::string>();
     if (name == "evaluation")
-      evaluated(line);
+      evaluated(t_ns, line);
+    if (name == "undone") // the steps were trained again, or are gone
+      std::erase_if(evaluations_,
+                    [to = number_in<uint64_t>(line, "to", 0)](const auto& one) {
+                      return value(one.second.step) > to;
+                    });
     (is_routine(name) ? routine_ : events_).add(line);
   }
-  void evaluated(const json& line) {
+  void evaluated(int64_t t_ns, const json& line) {
     coordinator::events::evaluated what;
     what.step = step_number{number_in<uint64_t>(line, "step", 0)};
     what.loss =
@@ -163,10 +171,11 @@ private:
         if (const auto known = parse_word<metrics::metric>(name);
             known && value.is_number())
           what.values.push_back({*known, {value.get<double>()}, {}, 0});
-    history_.evaluated(number_in<int64_t>(line, "t_ns", 0), what);
+    evaluations_.emplace_back(t_ns, std::move(what));
   }
 
   run_history history_;
+  std::vector<std::pair<int64_t, coordinator::events::evaluated>> evaluations_;
   both_ends events_{events_max};
   both_ends routine_{routine_events_max};
   std::vector<std::string> troubles_;

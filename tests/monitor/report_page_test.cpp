@@ -66,6 +66,27 @@ TEST(report_page, has_curves_events_outcome_and_job) {
   EXPECT_TRUE(data["troubles"].empty());
 }
 
+TEST(report_page, forgets_evaluations_of_steps_that_are_undone) {
+  const run_folder run;
+  run.write("job.json", "{}");
+  const auto evaluation = [&](int seq, int step, double loss) {
+    run.write("events.jsonl", json{{"seq", seq},
+                                   {"t_ns", seq * 1000},
+                                   {"kind", "evaluation"},
+                                   {"step", step},
+                                   {"test_loss", loss}}
+                                      .dump() +
+                                  "\n");
+  };
+  evaluation(1, 10, 0.5);
+  evaluation(2, 20, 0.4);
+  run.write("events.jsonl",
+            R"({"seq":3,"t_ns":3000,"kind":"undone","from":25,"to":15})"
+            "\n");
+  evaluation(4, 20, 0.45);
+  EXPECT_EQ(run.data()["series"]["test_loss"]["mean"], json({0.5, 0.45}));
+}
+
 TEST(report_page, of_a_run_that_has_not_ended_says_so) {
   const run_folder run;
   run.write("job.json", "{}");
