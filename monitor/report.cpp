@@ -1,6 +1,7 @@
 #include "monitor/report.hpp"
 
-#include <chrono>
+#include "monitor/spent_time_json.hpp"
+
 #include <nlohmann/json.hpp>
 
 namespace ballast::monitor {
@@ -33,14 +34,6 @@ ordered_json audit_of(const std::optional<audit_result>& in) {
   return out;
 }
 
-ordered_json time_of(const coordinator::spent_time& in) {
-  ordered_json out;
-  for (size_t i = 0; i < coordinator::time_causes; ++i)
-    out[ballast::to_string(coordinator::time_cause(i))] =
-        std::chrono::duration<double>(in.by[i]).count();
-  return out;
-}
-
 } // namespace
 
 ordered_json to_json(const run_report& in) {
@@ -62,7 +55,7 @@ ordered_json to_json(const run_report& in) {
                    {"epoch", in.best->epoch},
                    {"step", in.best->step}};
   if (in.time)
-    out["time_s"] = time_of(*in.time);
+    out["time_s"] = to_json(*in.time);
   out.update({
       {"generations", or_null(in.generations)},
       {"recoveries", recoveries_of(in.recoveries)},

@@ -1,6 +1,7 @@
 #include "monitor/status_json.hpp"
 
 #include "monitor/logs/event_text.hpp"
+#include "monitor/spent_time_json.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -40,14 +41,6 @@ json trouble_json(const coordinator::worker_status& of) {
   return out;
 }
 
-json time_json(const coordinator::spent_time& of) {
-  json out = json::object();
-  for (size_t i = 0; i < coordinator::time_causes; ++i)
-    out[ballast::to_string(coordinator::time_cause(i))] =
-        std::chrono::duration<double>(of.by[i]).count();
-  return out;
-}
-
 json worker_json(const coordinator::worker_status& of) {
   json out = identity_json(of);
   out["heartbeat_age_s"] =
@@ -59,7 +52,7 @@ json worker_json(const coordinator::worker_status& of) {
   if (of.rank)
     out["samples_per_s"] = of.samples_per_s;
   if (of.spent)
-    out["time_s"] = time_json(*of.spent);
+    out["time_s"] = to_json(*of.spent);
   if (!of.share)
     return out;
   out["rows_owned"] = of.share->rows_owned;
