@@ -16,12 +16,10 @@
 
 namespace ballast::actors {
 
-inline constexpr const char* tracks_folder = "track";
-
 class run_tracks {
 public:
   run_tracks(const std::filesystem::path& run, monitor::tracks::teller tell)
-      : folder_(run / tracks_folder), tell_(std::move(tell)) {}
+      : folder_(run / "track"), tell_(std::move(tell)) {}
 
   /// A new run.
   void begin(const std::vector<std::string>& wanted) { wanted_ = wanted; }

@@ -12,8 +12,7 @@
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
-#include "store/atomic_file.hpp"
-#include "store/refuse_file.hpp"
+#include "store/whole_file.hpp"
 
 #include <iostream>
 #include <map>
@@ -45,16 +44,6 @@ std::map<std::string, std::string> metadata_of(const data::trained_run& run,
   return out;
 }
 
-void write_file(const fs::path& place, const std::string& bytes) {
-  try {
-    store::atomic_file out(place);
-    out.append(bytes);
-    out.publish();
-  } catch (const store::file_failure& problem) {
-    store::refuse_file(place, problem.action(), problem.number());
-  }
-}
-
 void write_onnx(const fs::path& model, const fs::path& place) {
   const data::trained_run run = data::read_trained_run(model);
   data::check_parameters(run.folder);
@@ -62,7 +51,8 @@ void write_onnx(const fs::path& model, const fs::path& place) {
   data::tensor_file parameters =
       data::read_safetensors((run.folder / "model.safetensors").string());
   const auto metadata = metadata_of(run, parameters);
-  write_file(place, data::onnx_bytes(graph, parameters, metadata));
+  store::write_whole(place, data::onnx_bytes(graph, parameters, metadata),
+                     store::outlives::power);
 }
 
 gpu::script_module script_of(const data::trained_run& run,
@@ -93,7 +83,9 @@ void write_script(const fs::path& model, const fs::path& place) {
   const data::onnx_graph graph = data::onnx_graph_of(run.what, run.row);
   const data::tensor_file parameters =
       data::read_safetensors((run.folder / "model.safetensors").string());
-  write_file(place, gpu::script_bytes(script_of(run, graph, parameters)));
+  store::write_whole(place,
+                     gpu::script_bytes(script_of(run, graph, parameters)),
+                     store::outlives::power);
 }
 
 void write_folder(const fs::path& model, const fs::path& place) {

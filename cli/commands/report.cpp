@@ -7,8 +7,7 @@
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
-#include "store/atomic_file.hpp"
-#include "store/refuse_file.hpp"
+#include "store/whole_file.hpp"
 
 #include <filesystem>
 #include <iostream>
@@ -31,13 +30,7 @@ void check_new(const std::string& asked) {
 }
 
 void write(const fs::path& out, const std::string& page) {
-  try {
-    store::atomic_file file(out, {.durability = store::outlives::process});
-    file.append(page);
-    file.publish();
-  } catch (const store::file_failure& problem) {
-    store::refuse_file(out, problem.action(), problem.number());
-  }
+  store::write_whole(out, page, store::outlives::process);
   std::cout << printable(out.string()) << std::endl;
 }
 

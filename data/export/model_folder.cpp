@@ -10,6 +10,7 @@
 #include "store/copied_file.hpp"
 #include "store/json_file.hpp"
 #include "store/refuse_file.hpp"
+#include "store/whole_file.hpp"
 
 #include <fstream>
 #include <map>
@@ -27,17 +28,6 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* parameters_name = "model.safetensors";
-
-void write(const fs::path& file, std::string_view text,
-           store::outlives durability) {
-  try {
-    store::atomic_file out(file, {.durability = durability});
-    out.append(text);
-    out.publish();
-  } catch (const store::file_failure& problem) {
-    store::refuse_file(file, problem.action(), problem.number());
-  }
-}
 
 json object_in(const fs::path& file) {
   json out = store::read_json_file(file);
@@ -133,11 +123,13 @@ void write_model_folder(const fs::path& run, const fs::path& place,
   std::error_code none;
   if (fs::exists(run / preprocessing_name, none))
     copy_states(run / preprocessing_name, place / preprocessing_name);
-  write(place / "job.json", json_lines_text(job) + "\n", durability);
-  write(place / "set.json", json_lines_text(without_chunks(set)) + "\n",
-        durability);
-  write(place / "card.json", json_lines_text(card) + "\n", durability);
-  write(place / "README.md", card_text(card), durability);
+  store::write_whole(place / "job.json", json_lines_text(job) + "\n",
+                     durability);
+  store::write_whole(place / "set.json",
+                     json_lines_text(without_chunks(set)) + "\n", durability);
+  store::write_whole(place / "card.json", json_lines_text(card) + "\n",
+                     durability);
+  store::write_whole(place / "README.md", card_text(card), durability);
 }
 
 void publish_model_folder(const fs::path& run, const fs::path& staged) {

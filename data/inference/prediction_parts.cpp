@@ -5,9 +5,9 @@
 #include "runtime/base/errors.hpp"
 #include "runtime/base/json_text.hpp"
 #include "runtime/base/printable.hpp"
-#include "store/atomic_file.hpp"
 #include "store/json_file.hpp"
 #include "store/refuse_file.hpp"
+#include "store/whole_file.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -39,16 +39,6 @@ std::string checksum_of(std::span<const float> values) {
   content_hash out;
   out.update(values.data(), values.size_bytes());
   return hex16(out.digest());
-}
-
-void write_whole(const fs::path& file, const std::string& content) {
-  try {
-    store::atomic_file out(file, {.durability = store::outlives::process});
-    out.append(content);
-    out.publish();
-  } catch (const store::file_failure& why) {
-    store::refuse_file(file, why.action(), why.number());
-  }
 }
 
 } // namespace
@@ -100,8 +90,10 @@ void prediction_parts::take_up(const std::string& fingerprint) {
   for (const fs::directory_entry& one : fs::directory_iterator(folder_, error))
     if (one.path().filename() != about_name)
       fs::remove(one.path(), error);
-  write_whole(about, json_text(nlohmann::json{{"version", parts_version},
-                                              {"fingerprint", fingerprint}}));
+  store::write_whole(about,
+                     json_text(nlohmann::json{{"version", parts_version},
+                                              {"fingerprint", fingerprint}}),
+                     store::outlives::process);
 }
 
 fs::path prediction_parts::rows_file(part_number part) const {
@@ -119,7 +111,8 @@ void prediction_parts::write_rows(part_number part,
   std::vector<tensor_view> all{{features_name, {count, width}, rows.features}};
   if (!rows.labels.empty())
     all.push_back({labels_name, {count}, rows.labels});
-  write_whole(rows_file(part), safetensors_bytes(all));
+  store::write_whole(rows_file(part), safetensors_bytes(all),
+                     store::outlives::process);
 }
 
 void prediction_parts::remove_rows(part_number part) const {
@@ -170,9 +163,11 @@ labelled_features read_rows(const fs::path& file) {
 void write_answers(const fs::path& file, const std::vector<float>& answers,
                    size_t columns) {
   const auto rows = int64_t(answers.size() / std::max<size_t>(columns, 1));
-  write_whole(file, safetensors_bytes(
-                        {{answers_name, {rows, int64_t(columns)}, answers}},
-                        {{checksum_key, checksum_of(answers)}}));
+  store::write_whole(
+      file,
+      safetensors_bytes({{answers_name, {rows, int64_t(columns)}, answers}},
+                        {{checksum_key, checksum_of(answers)}}),
+      store::outlives::process);
 }
 
 } // namespace ballast::data

@@ -43,16 +43,8 @@ function draw() {
 }
 
 function table(box, head, rows) {
-  const line = (kind, cells) => {
-    const out = document.createElement("tr");
-    cells.forEach((content, i) => {
-      const cell = document.createElement(kind);
-      cell.className = i === 0 ? "text reason" : "";
-      cell.textContent = content;
-      out.append(cell);
-    });
-    return out;
-  };
+  const line = (kind, cells) => table_row(kind, cells.map((content, i) =>
+    [content, i === 0 ? "text reason" : ""]));
   box.replaceChildren(line("th", head), ...rows.map(cells => line("td", cells)));
 }
 

@@ -37,14 +37,10 @@ const causes = ["compute", "communication", "straggler", "data", "evaluation",
   "recovery", "start", "waiting", "paused", "other"];
 function show_times(table, rows) {
   const known = causes.filter(c => rows.some(([, time]) => time[c] > 0));
-  const head = document.createElement("tr"), legend = document.createElement("th");
-  legend.className = "text phases";
-  for (const cause of known) {
-    const swatch = document.createElement("span");
-    swatch.className = `swatch t${causes.indexOf(cause)}`;
-    legend.append(swatch, cause + " ");
-  }
-  head.append(document.createElement("th"), legend, document.createElement("th"));
+  const legend = document.createElement("span");
+  for (const cause of known)
+    legend.append(element("span", "", `swatch t${causes.indexOf(cause)}`), cause + " ");
+  const head = table_row("th", [["", ""], [legend, "text phases"], ["", ""]]);
   table.replaceChildren(head, ...rows.map(([name, time]) => {
     const all = known.reduce((sum, c) => sum + (time[c] || 0), 0) || 1;
     const bar = svg_node("svg", {class: "bar wide", viewBox: "0 0 100 1",
@@ -58,15 +54,8 @@ function show_times(table, rows) {
       bar.lastChild.lastChild.textContent = `${cause}: ${percent((time[cause] || 0) / all)}`;
       x += width;
     }
-    const line = document.createElement("tr");
-    for (const [content, kind] of [[name, "text"], [bar, "text whole"],
-                                   [`${percent((time.compute || 0) / all)} compute`, ""]]) {
-      const cell = document.createElement("td");
-      cell.className = kind;
-      cell.append(content);
-      line.append(cell);
-    }
-    return line;
+    return table_row("td", [[name, "text"], [bar, "text whole"],
+      [`${percent((time.compute || 0) / all)} compute`, ""]]);
   }));
 }
 
@@ -76,24 +65,13 @@ const phases = ["detect", "fence", "plan", "open", "sync", "first_step"];
 // bar, in ms. interruptions: events of kind "generation" with "phases_ms".
 function show_interruptions(table, interruptions, at) {
   const longest = Math.max(1, ...interruptions.map(e => e.ms));
-  const row = (kind, cells) => {
-    const out = document.createElement("tr");
-    for (const [content, name] of cells) {
-      const cell = document.createElement(kind);
-      cell.className = name;
-      cell.append(content);
-      out.append(cell);
-    }
-    return out;
-  };
   const legend = document.createElement("span");
   legend.append(...phases.map((name, i) => {
-    const swatch = document.createElement("span"), word = document.createElement("span");
-    swatch.className = `swatch c${i}`;
-    word.append(swatch, name.replace("_", " ") + " ");
+    const word = element("span", element("span", "", `swatch c${i}`));
+    word.append(name.replace("_", " ") + " ");
     return word;
   }));
-  table.replaceChildren(row("th", [["at", ""], ["before step", ""], ["stood still", ""],
+  table.replaceChildren(table_row("th", [["at", ""], ["before step", ""], ["stood still", ""],
     [legend, "text phases"], ["because", "text"]]),
     ...interruptions.map(e => {
       const bar = svg_node("svg", {class: "bar", viewBox: "0 0 200 12",
@@ -107,7 +85,7 @@ function show_interruptions(table, interruptions, at) {
         svg_node("rect", {class: `area solid c${i}`, x, y: 0, width, height: 12}, bar);
         x += width;
       });
-      return row("td", [[clock(at(e.t_ns / 1e9)), ""], [count(e.step), ""],
+      return table_row("td", [[clock(at(e.t_ns / 1e9)), ""], [count(e.step), ""],
         [`${e.ms.toFixed(0)} ms`, ""], [bar, "text"], [e.reason, "text reason"]]);
     }));
 }

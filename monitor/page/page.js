@@ -82,17 +82,7 @@ function take_event(event) {
   if (interruptions.length > interruptions_max) interruptions.pop();
   events.push({t, kind: event.kind});
   if (events.length > events_max) events.shift();
-  const line = document.createElement("li");
-  const time = document.createElement("time"), kind = document.createElement("span");
-  const what = document.createElement("span");
-  time.dateTime = event.time;
-  time.textContent = clock(since_begin(t));
-  kind.textContent = event.kind.replaceAll("_", " ");
-  kind.className = event_class[event.kind] || "";
-  what.textContent = words_of(event);
-  line.className = routine.includes(event.kind) ? "routine" : "";
-  line.append(time, kind, what);
-  by("events").prepend(line);
+  by("events").prepend(event_line(event, since_begin(t)));
   while (by("events").children.length > events_max) by("events").lastChild.remove();
   draw_soon();
 }
@@ -148,14 +138,7 @@ function show_facts(status, members) {
   if (status.error) facts.push(["error", status.error]);
   by("balance").textContent = status.run ? words_of_balance(status.balance) : "";
   by("facts").replaceChildren(...facts.filter(f => f[1] !== null && f[1] !== undefined)
-    .map(([name, value]) => {
-      const box = document.createElement("div"), key = document.createElement("dt");
-      const text = document.createElement("dd");
-      key.textContent = name;
-      text.textContent = value;
-      box.append(key, text);
-      return box;
-    }));
+    .map(([name, value]) => fact_box(name, value)));
 }
 
 // Of many workers those that compute least of their time.

@@ -8,14 +8,7 @@ const plots = Object.fromEntries(["loss", "test", "speed", "world", "share", "sk
 const begin_s = data.begin_ns / 1e9, end_s = data.end_ns / 1e9;
 const at = t => t - begin_s;
 
-function fact(name, value) {
-  const box = document.createElement("div"), key = document.createElement("dt");
-  const text = document.createElement("dd");
-  key.textContent = name;
-  text.textContent = value;
-  box.append(key, text);
-  by("facts").append(box);
-}
+const fact = (name, value) => by("facts").append(fact_box(name, value));
 
 function show_outcome() {
   const report = data.report || {}, state = report.state || "not ended";
@@ -72,18 +65,8 @@ function draw() {
 function show_events() {
   by("left_out").textContent = data.left_out
     ? `${count(data.left_out)} more events are only in events.jsonl.` : "";
-  by("events").replaceChildren(...data.events.map(event => {
-    const line = document.createElement("li"), time = document.createElement("time");
-    const kind = document.createElement("span"), what = document.createElement("span");
-    time.dateTime = event.time;
-    time.textContent = clock(at(event.t_ns / 1e9));
-    kind.textContent = event.kind.replaceAll("_", " ");
-    kind.className = event_class[event.kind] || "";
-    what.textContent = words_of(event);
-    line.className = routine.includes(event.kind) ? "routine" : "";
-    line.append(time, kind, what);
-    return line;
-  }));
+  by("events").replaceChildren(
+    ...data.events.map(event => event_line(event, at(event.t_ns / 1e9))));
 }
 
 const interruptions = data.events.filter(e => e.kind === "generation" && e.phases_ms);

@@ -59,3 +59,33 @@ function words_of(event) {
   return Object.entries(rest).map(([key, value]) => key + " " +
     (typeof value === "object" ? JSON.stringify(value) : value)).join(", ");
 }
+
+function element(kind, text, name = "") {
+  const out = document.createElement(kind);
+  out.className = name;
+  out.append(text);
+  return out;
+}
+
+// A row of a table. cells: [text or node, class].
+function table_row(kind, cells) {
+  const out = document.createElement("tr");
+  out.append(...cells.map(([content, name]) => element(kind, content, name)));
+  return out;
+}
+
+function fact_box(name, value) {
+  const out = document.createElement("div");
+  out.append(element("dt", name), element("dd", value));
+  return out;
+}
+
+// A line of the list of events; at: seconds of the run.
+function event_line(event, at) {
+  const out = document.createElement("li"), time = element("time", clock(at));
+  time.dateTime = event.time;
+  out.className = routine.includes(event.kind) ? "routine" : "";
+  out.append(time, element("span", event.kind.replaceAll("_", " "), event_class[event.kind]),
+    element("span", words_of(event)));
+  return out;
+}

@@ -41,7 +41,6 @@ public:
 
   void committed(std::span<const ledger::committed_step> steps);
   void evaluated(double wall_s, const coordinator::events::evaluated& what);
-  bool empty() const { return files_.empty(); }
 
 private:
   template <class Work>

@@ -38,6 +38,14 @@ class Report(Page):
 
 
 class OfRuns(Report):
+    def live(self, workers):
+        """Trains until it is ended."""
+        job = emulated_job(rows=4000, workers=workers, batch=100,
+                           epochs=100000, us_per_sample=100,
+                           trace_samples=False)
+        return LiveRun(job, self.folder / "live",
+                       self.environment["BALLAST_CACHE"])
+
     def test_every_run_leaves_one(self):
         run = self.run_job(JOB)
         page = self.shown(run / "report.html")
@@ -62,10 +70,7 @@ class OfRuns(Report):
                 page.value("document.documentElement.scrollWidth"), width)
 
     def test_a_recovery_is_told_with_its_phases(self):
-        job = emulated_job(rows=4000, workers=3, batch=100, epochs=100000,
-                           us_per_sample=100, trace_samples=False)
-        with LiveRun(job, self.folder / "live",
-                     self.environment["BALLAST_CACHE"]) as live:
+        with self.live(3) as live:
             live.wait_full(3, 5)
             os.kill(live.workers()["w2"], signal.SIGKILL)
             live.wait_for(lambda: live.poll() or live.newest > 1 and live.full(
@@ -81,10 +86,7 @@ class OfRuns(Report):
         self.assertIn("w2", line[4])
 
     def test_of_a_run_that_was_killed_it_is_made_when_asked(self):
-        job = emulated_job(rows=4000, workers=2, batch=100, epochs=100000,
-                           us_per_sample=100, trace_samples=False)
-        with LiveRun(job, self.folder / "live",
-                     self.environment["BALLAST_CACHE"]) as live:
+        with self.live(2) as live:
             live.wait_full(2, 5)
             for pid in live.family():
                 os.kill(pid, signal.SIGKILL)
